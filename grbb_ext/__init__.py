@@ -1,0 +1,29 @@
+"""Gradient Regularized Budgeted Boosting for stock XGBoost and LightGBM.
+
+The package is mathematics on arrays: a neighbour graph (:mod:`grbb_ext.graph`), the extension of values from labelled
+to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the gradient rules
+(:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`). Everything that knows a
+booster lives in :mod:`grbb_ext.adapters`.
+"""
+
+from pathlib import Path as _Path
+
+from grbb_ext.graph import GraphWarning, knn_graph
+from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
+from grbb_ext.propagation import make_propagation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GRBBObjective",
+    "GraphWarning",
+    "UnreachableRowsWarning",
+    "grbb_objective",
+    "knn_graph",
+    "make_propagation",
+]
+
+# In a checkout `grbb_ext.adapters` is the sibling folder `adapters/`; installed, it is a subfolder of this package.
+_here = _Path(__file__).resolve().parent
+if not (_here / "adapters").is_dir() and (_here.parent / "adapters" / "__init__.py").is_file():
+    __path__.append(str(_here.parent))

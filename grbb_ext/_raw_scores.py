@@ -1,0 +1,103 @@
+"""Raw scores, checked at every round: boosters accept wrong shapes and NaN without a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from grbb_ext.losses._base import Floats
+
+_XGBOOST_DEFAULT_START = 0.5
+
+
+def check_raw_scores(raw_scores: ArrayLike, n_rows: int, n_outputs: int, *, single_precision: bool) -> Floats:
+    """Return the scores as floats of shape (N,) or (N, K), or say what is wrong with them.
+
+    Parameters
+    ----------
+    raw_scores : array-like
+        What a booster or a user passed.
+    n_rows, n_outputs : int
+        N and K; K is 1 for a single score per row.
+    single_precision : bool
+        Convert to float32, the precision in which boosters take gradients.
+
+    Returns
+    -------
+    ndarray of shape (N,) or (N, K)
+        Finite, float32 or float64.
+
+    Examples
+    --------
+    >>> check_raw_scores([0.0, 1.0], 2, 1, single_precision=True).dtype
+    dtype('float32')
+    """
+    H = np.asarray(raw_scores)
+    expected = (n_rows,) if n_outputs == 1 else (n_rows, n_outputs)
+    if H.shape != expected:
+        raise ValueError(_shape_message(H.shape, expected))
+    if single_precision or H.dtype != np.float32:
+        H = H.astype(np.float32 if single_precision else np.float64, copy=False)
+    # The sum is one pass and is finite unless an entry is not (or it overflows, which the second look settles).
+    if not np.isfinite(H.sum(dtype=np.float64)) and not np.isfinite(H).all():
+        bad = int(np.flatnonzero(~np.isfinite(H).reshape(n_rows, -1).all(axis=1))[0])
+        raise ValueError(
+            f"raw_scores are not finite (first at row {bad}). Training has diverged: lower the learning rate, or raise "
+            "the booster's L2 regularisation (lambda, lambda_l2)."
+        )
+    return H
+
+
+def _shape_message(shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    message = f"raw_scores must have shape {expected}, got {shape}."
+    if len(expected) == 2 and shape == expected[::-1]:
+        return f"{message} That is (classes, rows): pass the transpose."
+    if len(expected) == 2 and shape == expected[:1]:
+        return f"{message} Set the booster's parameter num_class={expected[1]}."
+    if len(expected) == 1 and len(shape) == 2:
+        return f"{message} There is one score per row here: leave num_class out of the booster's parameters."
+    return (
+        f"{message} The data set must hold the rows of y, labelled and unlabelled, in the same order. For the folds of "
+        "xgboost.cv or lightgbm.cv train on each fold with obj.subset(rows)."
+    )
+
+
+def check_start(H: Floats, data: Any) -> None:
+    """Look at what a booster passes along before its first round, i.e. while all scores are equal.
+
+    Parameters
+    ----------
+    H : ndarray
+        Checked scores.
+    data : object
+        The second argument of the objective.
+
+    Raises
+    ------
+    TypeError
+        If the call has the order of scikit-learn's wrappers, (labels, scores).
+    ValueError
+        If XGBoost starts at its default of 0.5, or the data set has weights, which a custom objective does not see.
+    """
+    if isinstance(data, np.ndarray):
+        raise TypeError(
+            "The objective was called as (labels, scores), as XGBClassifier and LGBMClassifier do. "
+            "Use xgboost.train(..., obj=obj) or lightgbm.train({'objective': obj}, ...)."
+        )
+    first = H.flat[0]
+    if H.flat[-1] != first or not (first == H).all():
+        return
+    base_margin = getattr(data, "get_base_margin", None)
+    if first == _XGBOOST_DEFAULT_START and base_margin is not None and np.size(base_margin()) == 0:
+        raise ValueError(
+            "XGBoost starts at a raw score of 0.5 when base_score is not set. Add 'base_score': 0 to the parameters "
+            "(or pass the start you want as the DMatrix's base_margin)."
+        )
+    weights = data.get_weight() if hasattr(data, "get_weight") else None
+    if weights is not None and np.size(weights):
+        raise ValueError(
+            "The data set has weights, which boosters do not apply to a custom objective. Pass them to grbb_objective "
+            "as sample_weight= and leave them out of the data set."
+        )

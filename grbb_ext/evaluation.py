@@ -1,0 +1,91 @@
+"""Scores of raw predictions on labelled rows, for early stopping and model selection."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_auc_score
+
+from grbb_ext.labels import encode, is_unlabeled
+from grbb_ext.losses import SoftmaxLoss
+from grbb_ext.losses._base import Floats
+from grbb_ext.objective import GRBBObjective
+
+Metric = Literal["loss", "error", "accuracy", "auc", "rmse"]
+
+
+class Evaluation(NamedTuple):
+    """A score, its name, and whether larger is better."""
+
+    name: str
+    value: float
+    higher_is_better: bool
+
+
+def evaluate(
+    obj: GRBBObjective, raw_scores: ArrayLike, y: Any, metric: Metric = "loss", sample_weight: Any = None
+) -> Evaluation:
+    """Score raw predictions against labels; unlabelled rows are left out.
+
+    Parameters
+    ----------
+    obj : GRBBObjective
+        The objective of the training: it knows the loss and the classes.
+    raw_scores : array-like of shape (M,) or (M, K)
+        Raw scores of any M rows.
+    y : array-like of shape (M,)
+        Their labels, in the values of ``obj.classes_``; -1 or NaN marks an unlabelled row.
+    metric : {"loss", "error", "accuracy", "auc", "rmse"}, default="loss"
+        Mean loss of the objective, share of wrong or right classes, area under the ROC curve (two classes), or root
+        mean squared error (regression).
+    sample_weight : array-like of shape (M,) or None, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    Evaluation
+        Name, value and direction.
+
+    Examples
+    --------
+    >>> from grbb_ext import grbb_objective
+    >>> obj = grbb_objective(None, [0, 1, -1], rule="labeled")
+    >>> evaluate(obj, [-2.0, 1.0, -3.0, 0.5], [0, 1, 1, -1], "accuracy").value.__round__(3)
+    0.667
+    """
+    if metric not in ("loss", "error", "accuracy", "auc", "rmse"):
+        raise ValueError(f"metric must be 'loss', 'error', 'accuracy', 'auc' or 'rmse', got {metric!r}.")
+    H, labels = np.asarray(raw_scores, dtype=np.float64), np.asarray(y)
+    if labels.ndim != 1 or H.shape[:1] != labels.shape:
+        raise ValueError(f"raw_scores and y must have the same rows, got shapes {H.shape} and {labels.shape}.")
+    regression = obj.classes_ is None
+    if (metric == "rmse") != regression and metric != "loss":
+        raise ValueError(f"metric={metric!r} does not suit the loss {obj.loss_.name!r}.")
+    keep = ~(np.isnan(labels) if regression else is_unlabeled(labels, obj.unlabeled_))
+    if not keep.any():
+        raise ValueError("The evaluation set has no labelled row: give it labels, e.g. DMatrix(X, label=y).")
+    weight = np.ones(int(keep.sum())) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[keep]
+    H, labels = H[keep], labels[keep]
+    if obj.classes_ is None:
+        squared = (H - labels) ** 2
+        if metric == "rmse":
+            return Evaluation("rmse", float(np.sqrt(np.average(squared, weights=weight))), False)
+        return Evaluation("squared_error", float(np.average(0.5 * squared, weights=weight)), False)
+    code = encode(labels, obj.classes_)
+    if metric == "loss":
+        return Evaluation(obj.loss_.name, float(np.average(_loss(obj, H, code), weights=weight)), False)
+    if metric == "auc":
+        if obj.classes_.size != 2:
+            raise ValueError("metric='auc' is for two classes; use 'loss' or 'accuracy'.")
+        margin = H if H.ndim == 1 else H[:, 1] - H[:, 0]
+        return Evaluation("auc", float(roc_auc_score(code, margin, sample_weight=weight)), True)
+    right = float(np.average(obj.predict_proba(H).argmax(axis=1) == code, weights=weight))
+    return Evaluation("accuracy", right, True) if metric == "accuracy" else Evaluation("error", 1.0 - right, False)
+
+
+def _loss(obj: GRBBObjective, H: Floats, code: NDArray[np.intp]) -> Floats:
+    assert obj.classes_ is not None
+    softmax = isinstance(obj.loss_, SoftmaxLoss)
+    return obj.loss_.value(H, np.eye(obj.classes_.size)[code] if softmax else code.astype(np.float64))

@@ -1,0 +1,8 @@
+"""Neighbour graphs: the affinity W, its Laplacian L = D - W and its connected components."""
+
+from grbb_ext.graph._check import check_graph
+from grbb_ext.graph._columns import GraphWarning
+from grbb_ext.graph._knn import knn_graph
+from grbb_ext.graph._laplacian import laplacian, normalized_laplacian, reachable_rows
+
+__all__ = ["GraphWarning", "check_graph", "knn_graph", "laplacian", "normalized_laplacian", "reachable_rows"]

@@ -1,0 +1,19 @@
+"""The extension of values from labelled rows to all rows: the operator P and its solvers."""
+
+from grbb_ext.propagation._base import Propagation
+from grbb_ext.propagation._cg import SolverError
+from grbb_ext.propagation._harmonic import HarmonicPropagation, NonlocalPropagation
+from grbb_ext.propagation._make import PropagationKind, make_propagation
+from grbb_ext.propagation._poisson import PoissonPropagation
+from grbb_ext.propagation._smooth import SmoothPropagation
+
+__all__ = [
+    "HarmonicPropagation",
+    "NonlocalPropagation",
+    "PoissonPropagation",
+    "Propagation",
+    "PropagationKind",
+    "SmoothPropagation",
+    "SolverError",
+    "make_propagation",
+]

@@ -1,0 +1,228 @@
+"""What every propagation operator shares: rows, blocks of columns on all cores, a dense form within a memory limit."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from grbb_ext._progress import progress
+from grbb_ext.graph import check_graph, reachable_rows
+from grbb_ext.propagation._cg import ConjugateGradientSolver, SolverError
+from grbb_ext.propagation._direct import DirectSolver
+
+Solver = Literal["auto", "direct", "cg", "chebyshev"]
+Apply = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Index = NDArray[np.intp]
+
+# Beyond about 3,000 unknowns the fill of a sparse LU on a neighbour graph costs more than conjugate gradients.
+_DIRECT_UP_TO = 3_000
+_COLUMNS_PER_BLOCK = 32
+
+
+class Propagation(ABC):
+    r"""A linear map from values on the n labelled rows to all N rows, :math:`\bar P = [I; P]`.
+
+    Labelled rows keep their values. Rows in a component without a label get 0.
+
+    Parameters
+    ----------
+    graph : sparse matrix or array-like of shape (N, N)
+        Symmetric non-negative affinity W.
+    labeled : array-like of int of shape (n,)
+        The labelled rows; values are given in this order.
+    solver : {"auto", "direct", "cg"}, default="auto"
+        Sparse LU, conjugate gradients, or the one that suits the size (LU up to 3,000 unknowns).
+    tol : float, default=1e-8
+        Relative residual of the iterative solvers.
+    memory_limit : float, default=2e9
+        Most bytes that :meth:`dense` may allocate.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores.
+    verbose : bool, default=True
+        Draw a progress bar on what takes more than a few seconds.
+
+    Attributes
+    ----------
+    n_rows : int
+        N.
+    labeled : ndarray of shape (n,)
+        The labelled rows.
+    free : ndarray
+        The unlabelled rows that share a component with a label.
+    reachable : ndarray of bool of shape (N,)
+        Rows that share a component with a label.
+    """
+
+    kind: ClassVar[str]
+    #: Whether P is non-negative with rows that sum to 1, so that P y is a probability and P h a curvature.
+    stochastic: ClassVar[bool]
+
+    def __init__(
+        self,
+        graph: Any,
+        labeled: ArrayLike,
+        *,
+        solver: Solver = "auto",
+        tol: float = 1e-8,
+        memory_limit: float = 2e9,
+        n_jobs: int | None = None,
+        verbose: bool = True,
+    ) -> None:
+        self.W = check_graph(graph)
+        self.n_rows: int = self.W.shape[0]
+        self.labeled = _check_labeled(labeled, self.n_rows)
+        if solver not in self._solvers():
+            raise ValueError(f"solver must be one of {self._solvers()} for {self.kind!r}, got {solver!r}.")
+        if not 0 < tol < 1:
+            raise ValueError(f"tol must lie between 0 and 1, got {tol!r}.")
+        self.solver, self.tol, self.memory_limit = solver, tol, memory_limit
+        self.n_jobs, self.verbose = n_jobs, verbose
+        self.reachable, self.component = reachable_rows(self.W, self.labeled)
+        unlabeled = self.reachable.copy()
+        unlabeled[self.labeled] = False
+        self.free: Index = np.flatnonzero(unlabeled)
+
+    @classmethod
+    def _solvers(cls) -> tuple[str, ...]:
+        return ("auto", "direct", "cg")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The settings with which the same operator can be built on another graph."""
+        names = ("solver", "tol", "memory_limit", "n_jobs", "verbose")
+        return {name: getattr(self, name) for name in names}
+
+    def on(self, graph: Any, labeled: ArrayLike) -> Propagation:
+        """Build the same operator on another graph or from other labelled rows."""
+        return type(self)(graph, labeled, **self.params)
+
+    def extend(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Extend values from the labelled rows to all rows.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,) or (n, K)
+            Values on the labelled rows, in the order of :attr:`labeled`.
+
+        Returns
+        -------
+        ndarray of shape (N,) or (N, K)
+            The values themselves on labelled rows, P times the values on the others, 0 where no label reaches.
+        """
+        given = np.asarray(values, dtype=np.float64)
+        if given.ndim not in (1, 2) or given.shape[0] != self.labeled.size:
+            raise ValueError(
+                f"values must have one row per labelled row, ({self.labeled.size},) or ({self.labeled.size}, K); "
+                f"got shape {given.shape}."
+            )
+        if not np.isfinite(given).all():
+            raise ValueError("values must be finite; got NaN or infinity.")
+        extended = np.zeros((self.n_rows, *given.shape[1:]))
+        extended[self.labeled] = given
+        if self.free.size:
+            columns = given.reshape(given.shape[0], -1)
+            extended[self.free] = self._extend_free(columns).reshape(-1, *given.shape[1:])
+        return extended
+
+    def dense(self) -> NDArray[np.float32]:
+        r"""Form :math:`\bar P` itself, in the order of all rows.
+
+        Returns
+        -------
+        ndarray of float32 of shape (N, n)
+            Identity on labelled rows, P on the others.
+
+        Raises
+        ------
+        MemoryError
+            If it would need more than `memory_limit` bytes.
+        """
+        n = self.labeled.size
+        needed = 4 * self.n_rows * n
+        if needed > self.memory_limit:
+            raise MemoryError(
+                f"P has {self.n_rows} x {n} entries ({needed / 1e9:.1f} GB), over memory_limit={self.memory_limit:.3g}"
+                " bytes. Raise memory_limit, or use rule='targets', which never forms P."
+            )
+        P_bar = np.zeros((self.n_rows, n), dtype=np.float32)
+        P_bar[self.labeled, np.arange(n)] = 1.0
+        if self.free.size:
+            self._fill_dense(P_bar)
+        if self.stochastic:
+            np.maximum(P_bar, 0.0, out=P_bar)
+            self._check_row_sums(P_bar[self.free].sum(axis=1, dtype=np.float64))
+        return P_bar
+
+    @abstractmethod
+    def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P @ values on the free rows, for values of shape (n, K)."""
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Make what all blocks of columns share, before several threads ask for it."""
+
+    def _fill_dense(self, P_bar: NDArray[np.float32]) -> None:
+        identity = np.eye(self.labeled.size)
+        self._prepare()
+
+        def fill(block: slice) -> None:
+            P_bar[self.free, block] = self._extend_free(identity[:, block])
+
+        self._each_block(fill, f"{self.kind} operator")
+
+    def _each_block(self, work: Callable[[slice], None], description: str) -> None:
+        """Do `work` on blocks of labelled columns, on all cores: the sparse kernels release the interpreter."""
+        n = self.labeled.size
+        blocks = [slice(start, min(start + _COLUMNS_PER_BLOCK, n)) for start in range(0, n, _COLUMNS_PER_BLOCK)]
+        threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
+        # SuperLU is fast at the sizes it is chosen for and keeps its state in the factor: it stays on one thread.
+        if threads == 1 or len(blocks) == 1 or self._direct:
+            done: Iterator[None] = map(work, blocks)
+            for _ in progress(done, len(blocks), description, self.verbose):
+                pass
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in progress(pool.map(work, blocks), len(blocks), description, self.verbose):
+                pass
+
+    @property
+    def _direct(self) -> bool:
+        return self.solver == "direct" or (self.solver == "auto" and self.n_rows <= _DIRECT_UP_TO)
+
+    def _solve(self, A: sp.csr_array) -> Apply:
+        """Return a solver of A x = b."""
+        return DirectSolver(A) if self._direct else ConjugateGradientSolver(A, self.tol)
+
+    def _check_row_sums(self, sums: NDArray[np.float64]) -> None:
+        """Raise unless P 1 = 1: an error in the solution that the residual alone does not show."""
+        error = float(np.abs(sums - 1.0).max(initial=0.0))
+        allowed = max(1e-5, 1e3 * self.tol)
+        if error > allowed:
+            raise SolverError(
+                f"The rows of P sum to 1 only within {error:.1e} (wanted {allowed:.1e}): the graph is too badly "
+                "conditioned for this tolerance. Pass a smaller tol, or solver='direct'."
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Factorisations do not pickle; they are made again when needed.
+        cached = [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]
+        return {name: value for name, value in vars(self).items() if name not in cached}
+
+
+def _check_labeled(labeled: ArrayLike, n_rows: int) -> Index:
+    rows = np.asarray(labeled)
+    if rows.ndim != 1 or rows.size == 0 or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError("labeled must list at least one labelled row, as a one-dimensional array of row numbers.")
+    if rows.min() < 0 or rows.max() >= n_rows:
+        raise ValueError(f"labeled rows must lie in 0..{n_rows - 1}, got {rows.min()}..{rows.max()}.")
+    if np.unique(rows).size != rows.size:
+        raise ValueError("labeled names a row twice.")
+    return rows.astype(np.intp)

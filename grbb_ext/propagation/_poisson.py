@@ -1,0 +1,101 @@
+"""Poisson learning: labels as sources and sinks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grbb_ext.graph import laplacian
+from grbb_ext.propagation._base import Apply, Propagation
+
+
+class PoissonPropagation(Propagation):
+    r"""Poisson learning [1]_ as a linear extension.
+
+    .. math:: f = \bar v + c\, u, \qquad L u = \sum_{j \in l} (v_j - \bar v)\, e_j, \qquad \sum_i d_i u_i = 0,
+
+    separately in every connected component, with :math:`\bar v` the mean of its labels. The scale c makes the mean
+    diagonal of the centred :math:`(L^+)_{ll}` equal to 1: the original leaves it open, since its decision does not
+    depend on it. Rows of P sum to 1, entries may be negative.
+
+    References
+    ----------
+    .. [1] J. Calder, B. Cook, M. Thorpe and D. Slepcev, "Poisson learning: graph based semi-supervised learning at very
+       low label rates", ICML 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
+    >>> PoissonPropagation(W, [0, 3]).extend([-1.0, 1.0]).round(3).tolist()
+    [-1.0, -0.667, 0.667, 1.0]
+    """
+
+    kind = "poisson"
+    stochastic = False
+
+    @cached_property
+    def _reach(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.reachable)
+
+    @cached_property
+    def _component_of(self) -> sp.csr_array:
+        """Indicator of the components that hold a label, (C, N)."""
+        _, component = np.unique(self.component[self._reach], return_inverse=True)
+        shape = (int(component.max()) + 1, self.n_rows)
+        return sp.csr_array((np.ones(component.size), (component, self._reach)), shape=shape)
+
+    @cached_property
+    def _pseudo_inverse(self) -> Apply:
+        """The map from sources that add up to 0 in each component to u, on all rows."""
+        L = laplacian(self.W)
+        degree = L.diagonal()
+        indicator = self._component_of
+        mass = indicator @ degree
+        kept = self._reach
+        if self._direct:
+            # A factorisation needs a regular matrix: one labelled row of each component is held at 0, and u is centred
+            # below all the same. Conjugate gradients converge faster on the singular system itself.
+            _, grounded = np.unique(self.component[self.labeled], return_index=True)
+            kept = np.setdiff1d(self._reach, self.labeled[grounded])
+        solve = self._solve(sp.csr_array(L[kept][:, kept]))
+
+        def apply(sources: NDArray[np.float64]) -> NDArray[np.float64]:
+            u = np.zeros_like(sources)
+            u[kept] = solve(np.ascontiguousarray(sources[kept]))
+            center = (indicator @ (degree[:, None] * u)) / np.where(mass > 0, mass, 1.0)[:, None]
+            return np.asarray(u - indicator.T @ center)
+
+        return apply
+
+    def _centered(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Split values into the component's mean, on all rows, and sources that add up to 0 in each component."""
+        membership = self._component_of[:, self.labeled]
+        mean = (membership @ values) / np.asarray(membership.sum(axis=1)).reshape(-1, 1)
+        sources = np.zeros((self.n_rows, values.shape[1]))
+        sources[self.labeled] = values - membership.T @ mean
+        return self._component_of.T @ mean, sources
+
+    @cached_property
+    def _scale(self) -> float:
+        n = self.labeled.size
+        diagonal = np.empty(n)
+
+        def fill(block: slice) -> None:
+            _, sources = self._centered(np.eye(n)[:, block])
+            diagonal[block] = np.einsum("ij,ij->j", sources, self._pseudo_inverse(sources))
+
+        _ = self._pseudo_inverse
+        self._each_block(fill, "poisson scale")
+        mean = float(diagonal.mean())
+        return 1.0 / mean if mean > 0 else 1.0
+
+    def _prepare(self) -> None:
+        _ = self._scale
+
+    def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        mean, sources = self._centered(values)
+        return (mean + self._scale * self._pseudo_inverse(sources))[self.free]

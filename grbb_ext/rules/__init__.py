@@ -1,0 +1,23 @@
+"""Gradient rules: what the unlabelled rows are told in each round. One file per row of the table in the docs."""
+
+from grbb_ext.rules._base import Rule
+from grbb_ext.rules._corrected import CorrectedRule
+from grbb_ext.rules._labeled import LabeledRule
+from grbb_ext.rules._labeled_gradient import LabeledGradient
+from grbb_ext.rules._laplacian import LaplacianRule
+from grbb_ext.rules._laplacian_term import LaplacianTerm
+from grbb_ext.rules._paper import PaperRule
+from grbb_ext.rules._soft_targets import soft_targets
+from grbb_ext.rules._targets import TargetsRule
+
+__all__ = [
+    "CorrectedRule",
+    "LabeledGradient",
+    "LabeledRule",
+    "LaplacianRule",
+    "LaplacianTerm",
+    "PaperRule",
+    "Rule",
+    "TargetsRule",
+    "soft_targets",
+]

@@ -1,0 +1,82 @@
+"""Propagated labels as targets in probability space."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.losses import Loss, SquaredErrorLoss
+from grbb_ext.propagation import Propagation
+
+
+def soft_targets(
+    propagation: Propagation, targets: NDArray[np.float64], loss: Loss, *, sharpen: float = 1.0, hard: bool = False
+) -> NDArray[np.float64]:
+    r"""Propagate the labels and turn them into targets q for every row.
+
+    Labels are coded as :math:`t = 2y - 1 \in \{-1, 1\}`, one column per class, and
+
+    .. math:: f = \mathrm{clip}(m + P (t - m), -1, 1), \qquad q = (1 + f) / 2, \qquad
+       m = \bar t \max\bigl(0, 1 - 4 / (n \bar t^2)\bigr):
+
+    the mean of the labels, shrunk to 0 as far as n labels cannot tell it from 0. Where the rows of P sum to 1
+    (harmonic, nonlocal, Poisson) m cancels and, for the first two, :math:`q = P y`. Sharpening by s gives
+    :math:`q_k^s / \sum_j q_j^s`, the limit of large s is `hard`. For regression :math:`q = \bar y + P (y - \bar y)`.
+
+    Parameters
+    ----------
+    propagation : Propagation
+        The operator.
+    targets : ndarray of shape (n,) or (n, K)
+        Targets of the labelled rows: 0/1, one-hot, or values.
+    loss : Loss
+        The loss.
+    sharpen : float, default=1
+        s; 1 leaves q alone.
+    hard : bool, default=False
+        Round q to the most probable class.
+
+    Returns
+    -------
+    ndarray of shape (N,) or (N, K)
+        Targets of all rows; the labelled ones are as given.
+
+    Examples
+    --------
+    >>> from grbb_ext.losses import LogisticLoss
+    >>> from grbb_ext.propagation import make_propagation
+    >>> path = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
+    >>> P = make_propagation("harmonic", path, [0, 3])
+    >>> soft_targets(P, np.array([0.0, 1.0]), LogisticLoss()).round(3).tolist()
+    [0.0, 0.333, 0.667, 1.0]
+    >>> soft_targets(P, np.array([0.0, 1.0]), LogisticLoss(), sharpen=3).round(3).tolist()
+    [0.0, 0.111, 0.889, 1.0]
+    """
+    if isinstance(loss, SquaredErrorLoss):
+        mean = targets.mean(axis=0)
+        q: NDArray[np.float64] = mean + propagation.extend(targets - mean)
+    else:
+        coded = 2.0 * targets - 1.0
+        mean = coded.mean(axis=0)
+        with np.errstate(divide="ignore"):
+            mean = mean * np.maximum(0.0, 1.0 - 4.0 / (coded.shape[0] * mean**2))
+        mean = np.where(np.isfinite(mean), mean, 0.0)
+        q = 0.5 * (1.0 + np.clip(mean + propagation.extend(coded - mean), -1.0, 1.0))
+        q = _binary(q, sharpen, hard) if q.ndim == 1 else _multiclass(q, sharpen, hard)
+    q[propagation.labeled] = targets
+    return q
+
+
+def _binary(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
+    if hard:
+        return np.asarray(np.sign(q - 0.5) * 0.5 + 0.5)  # an exact tie stays at one half
+    return np.asarray(q**sharpen / (q**sharpen + (1.0 - q) ** sharpen))
+
+
+def _multiclass(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
+    if hard:
+        return np.asarray(np.eye(q.shape[1])[q.argmax(axis=1)])
+    # Where every class is clipped to 0 nothing is known: the uniform distribution.
+    q = np.where(q.max(axis=1, keepdims=True) > 0, q, 1.0)
+    q = (q / q.max(axis=1, keepdims=True)) ** sharpen
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
