@@ -50,9 +50,15 @@ def train(booster: str, obj: GRBBObjective, X: NDArray[np.float64], n_trees: int
     """Train and return the raw scores as a function of rows and number of trees."""
     # Leaves of a single row: two labels must be enough for a leaf each.
     if booster == "XGBoost":
-        parameters = {"base_score": 0, "eta": LEARNING_RATE, "max_depth": DEPTH, "lambda": 1, "min_child_weight": 0}
-        model = xgb.train(parameters, xgb.DMatrix(X), n_trees, obj=obj)
-        return lambda rows, k: model.predict(xgb.DMatrix(rows), output_margin=True, iteration_range=(0, k))
+        parameters: dict[str, Any] = {
+            "base_score": 0,
+            "eta": LEARNING_RATE,
+            "max_depth": DEPTH,
+            "lambda": 1,
+            "min_child_weight": 0,
+        }
+        trees = xgb.train(parameters, xgb.DMatrix(X), n_trees, obj=obj)
+        return lambda rows, k: trees.predict(xgb.DMatrix(rows), output_margin=True, iteration_range=(0, k))
     parameters = {
         "objective": obj,
         "learning_rate": LEARNING_RATE,
@@ -64,7 +70,7 @@ def train(booster: str, obj: GRBBObjective, X: NDArray[np.float64], n_trees: int
         "verbosity": -1,
     }
     model = lgb.train(parameters, lgb.Dataset(X), n_trees)
-    return lambda rows, k: model.predict(rows, raw_score=True, num_iteration=k)
+    return lambda rows, k: np.asarray(model.predict(rows, raw_score=True, num_iteration=k))
 
 
 def accuracy_by_tree(booster: str, method: str, seed: int, trees: list[int]) -> list[float]:

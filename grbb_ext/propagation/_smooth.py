@@ -82,8 +82,8 @@ class SmoothPropagation(Propagation):
         **settings: Any,
     ) -> None:
         for name, value in {"tau": _LARGEST_TAU if tau == "auto" else tau, "noise": noise}.items():
-            if isinstance(value, str) or not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be a positive number{' or auto' * (name == 'tau')}, got {value!r}.")
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
         if isinstance(power, bool) or not isinstance(power, int | np.integer) or power < 1:
             raise ValueError(f"power must be a positive integer, got {power!r}.")
         super().__init__(graph, labeled, **settings)

@@ -195,7 +195,7 @@ def test_a_dense_operator_over_the_limit_is_refused():
         ({"solver": "chebyshev"}, "solver must be one of"),
         ({"tol": 0.0}, "tol must lie between"),
         ({"kind": "heat"}, "propagation must be one of"),
-        ({"kind": "smooth", "tau": -1}, "tau must be a positive number or auto"),
+        ({"kind": "smooth", "tau": -1}, "tau must be a positive number"),
         ({"kind": "smooth", "power": 0}, "power must be a positive integer"),
         ({"kind": "smooth", "noise": np.nan}, "noise must be a positive number"),
     ],
