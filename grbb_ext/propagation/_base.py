@@ -24,7 +24,7 @@ Index = NDArray[np.intp]
 
 # Beyond about 3,000 unknowns the fill of a sparse LU on a neighbour graph costs more than conjugate gradients.
 _DIRECT_UP_TO = 3_000
-_COLUMNS_PER_BLOCK = 32
+_COLUMNS_PER_BLOCK = 16
 
 
 class Propagation(ABC):

@@ -127,7 +127,7 @@ class SmoothPropagation(Propagation):
         K_ll = np.empty((n, n))
 
         def fill(block: slice) -> None:
-            K_ll[:, block] = power(self._placed(np.eye(n)[:, block]))[self.labeled]
+            K_ll[:, block] = power(np.eye(n)[:, block])[self.labeled]
 
         self._each_block(fill, "smooth kernel")
         scale = 1.0 / float(K_ll.diagonal().mean())
@@ -135,27 +135,22 @@ class SmoothPropagation(Propagation):
         return _Kernel(tau, scale, power, cho_factor(K_ll + self.noise * np.eye(n)))
 
     def _power(self, tau: float, L_n: sp.csr_array) -> Apply:
-        r"""Return the map :math:`B \mapsto (L_n + \tau I)^{-p} B`."""
+        r"""Return the map from values on labelled rows, 0 elsewhere, to :math:`(L_n + \tau I)^{-p}` of them."""
         if self.solver == "chebyshev" or (self.solver == "auto" and not self._direct):
-            return ChebyshevPower(L_n, tau, self.power, self.tol)
+            return ChebyshevPower(L_n, self.labeled, tau, self.power, self.tol)
         solve = self._solve(sp.csr_array(L_n + tau * sp.eye_array(self.n_rows, format="csr")))
 
-        def repeated(B: NDArray[np.float64]) -> NDArray[np.float64]:
+        def repeated(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            B = np.zeros((self.n_rows, values.shape[1]))
+            B[self.labeled] = values
             for _ in range(self.power):
                 B = solve(B)
             return B
 
         return repeated
 
-    def _placed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Place values of the labelled rows among zeros."""
-        full = np.zeros((self.n_rows, values.shape[1]))
-        full[self.labeled] = values
-        return full
-
     def _regress(self, kernel: _Kernel, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        coefficients = cho_solve(kernel.factor, values)
-        return np.asarray(kernel.scale * kernel.power(self._placed(coefficients))[self.free])
+        return np.asarray(kernel.scale * kernel.power(cho_solve(kernel.factor, values))[self.free])
 
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._regress(self._kernel, values)
