@@ -110,7 +110,7 @@ class Propagation(ABC):
         Parameters
         ----------
         values : array-like of shape (n,) or (n, K)
-            Values on the labelled rows, in the order of :attr:`labeled`.
+            Values on the labelled rows, in the order of `labeled`.
 
         Returns
         -------

@@ -49,7 +49,7 @@ class SmoothPropagation(Propagation):
     solver : {"auto", "direct", "cg", "chebyshev"}, default="auto"
         ``"chebyshev"`` applies all p powers in one recurrence; ``"auto"`` takes it beyond 3,000 rows.
     tau : float or "auto", default="auto"
-        Shift of the spectrum; larger is more local. :attr:`tau_` tells what was chosen.
+        Shift of the spectrum; larger is more local. ``tau_`` tells what was chosen.
     power : int, default=3
         p, the smoothness.
     noise : float, default=0.1
