@@ -132,7 +132,7 @@ def read_labels(y: ArrayLike, loss: LossName, classes: ArrayLike | None, unlabel
                 f" or name all of them with classes=. ({unlabeled!r} marks unlabelled rows: if it is one of your "
                 "classes, recode y or pass another marker as unlabeled=.)"
             )
-        warnings.warn(f"Only the class {only!r} is labelled.", UserWarning, stacklevel=4)
+        warnings.warn(f"Only the class {only!r} is labelled.", UserWarning, stacklevel=3)
     if loss == "logistic" and known.size > 2:
         raise ValueError(f"loss='logistic' is for two classes, y has {known.size}: use loss='softmax' or 'auto'.")
     if loss == "logistic" or (loss == "auto" and known.size == 2):

@@ -84,7 +84,7 @@ def nearest_neighbors(
         # Both searches expand |a - b|^2, which loses the distance of close rows that lie far from the origin.
         X = X - X.mean(axis=0)
     if chosen == "faiss":
-        found, distances = _faiss(X, n_neighbors + 1, metric)
+        found, distances = _faiss(X, n_neighbors + 1, metric, verbose)
     else:
         found, distances = _exact(X, n_neighbors + 1, metric, "auto" if chosen == "tree" else "brute", n_jobs, verbose)
     neighbors = _without_self(found)
@@ -120,7 +120,7 @@ def _exact(
     return np.vstack([found for _, found in blocks]), np.vstack([d for d, _ in blocks]).astype(np.float64)
 
 
-def _faiss(X: Matrix, k: int, metric: str) -> tuple[Index, NDArray[np.float64]]:
+def _faiss(X: Matrix, k: int, metric: str, verbose: bool) -> tuple[Index, NDArray[np.float64]]:
     """Search an inverted file, probing more cells until the recall on a sample is as wanted."""
     import faiss
 
@@ -140,7 +140,12 @@ def _faiss(X: Matrix, k: int, metric: str) -> tuple[Index, NDArray[np.float64]]:
     index.nprobe = min(4, n_cells)
     while index.nprobe < n_cells and _recall(index.search(sample, k)[1], truth) < _RECALL_WANTED:
         index.nprobe = min(2 * index.nprobe, n_cells)
-    squared, found = index.search(rows, k)
+    starts = range(0, n_rows, 16 * _ROWS_PER_BLOCK)
+    blocks = [
+        index.search(rows[start : start + starts.step], k)
+        for start in progress(starts, len(starts), "nearest neighbours", verbose)
+    ]
+    squared, found = np.vstack([d for d, _ in blocks]), np.vstack([i for _, i in blocks])
     distances = squared / 2 if metric == "cosine" else np.sqrt(np.maximum(squared, 0))
     return found.astype(np.intp), distances.astype(np.float64)
 

@@ -1,24 +1,21 @@
-"""The objective: one callable that makes a stock booster semi-supervised."""
+"""The objective itself: raw scores in, gradient and hessian out."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._raw_scores import check_raw_scores, check_start
-from grbb_ext.graph import check_graph, knn_graph, laplacian
-from grbb_ext.graph._columns import Scale
-from grbb_ext.graph._neighbors import Method
-from grbb_ext.graph._weights import Weights
-from grbb_ext.labels import Labels, LossName, read_labels
+from grbb_ext.graph import laplacian
+from grbb_ext.labels import Labels, read_labels
 from grbb_ext.losses._base import Floats
-from grbb_ext.propagation import Propagation, PropagationKind, make_propagation
-from grbb_ext.row_weights import ClassWeight, check_sample_weight, class_weights, mixed_weight
+from grbb_ext.objective._raw_scores import check_raw_scores, check_start
+from grbb_ext.objective._settings import Settings
+from grbb_ext.propagation import Propagation, make_propagation
+from grbb_ext.row_weights import class_weights, mixed_weight
 from grbb_ext.rules import (
     CorrectedRule,
     LabeledGradient,
@@ -31,52 +28,9 @@ from grbb_ext.rules import (
     soft_targets,
 )
 
-RuleName = Literal["paper", "corrected", "targets", "laplacian", "labeled"]
-Hessian = Literal["newton", "unit"]
-
-_PROPAGATION_OF_RULE: dict[str, PropagationKind] = {"paper": "harmonic", "corrected": "nonlocal", "targets": "smooth"}
-_HESSIAN_OF_RULE: dict[str, Hessian] = {
-    "paper": "unit",
-    "laplacian": "unit",
-    "corrected": "newton",
-    "targets": "newton",
-    "labeled": "newton",
-}
-
 
 class UnreachableRowsWarning(UserWarning):
     """Some rows lie in a component of the graph without a label; they get gradient 0."""
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """How an objective is made from a graph and labels; kept so that a subset can be made the same way."""
-
-    rule: RuleName
-    propagation: PropagationKind | Propagation
-    hessian: Hessian
-    loss: LossName
-    unlabeled: Any
-    class_weight: ClassWeight
-    lam: float
-    correction: float
-    sharpen: float
-    hard: bool
-    solver_settings: dict[str, Any]
-
-    def check(self) -> None:
-        if self.rule not in _HESSIAN_OF_RULE:
-            raise ValueError(f"rule must be one of {sorted(_HESSIAN_OF_RULE)}, got {self.rule!r}.")
-        if self.hessian not in ("newton", "unit"):
-            raise ValueError(f"hessian must be 'newton' or 'unit', got {self.hessian!r}.")
-        if self.hessian == "newton" and self.rule in ("paper", "laplacian"):
-            raise ValueError(f"rule={self.rule!r} is defined with hessian 1: leave hessian out, or use 'corrected'.")
-        for name, lowest in (("lam", 0.0), ("correction", 0.0), ("sharpen", 1.0)):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= lowest):
-                raise ValueError(f"{name} must be a finite number of at least {lowest:g}, got {value!r}.")
-        if self.rule == "laplacian" and self.lam == 0:
-            raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
 
 
 class GRBBObjective:
@@ -112,14 +66,12 @@ class GRBBObjective:
     def __init__(
         self,
         y: NDArray[Any],
+        labels: Labels,
         graph: sp.csr_array | None,
-        settings: _Settings,
-        classes: ArrayLike | None,
+        settings: Settings,
         sample_weight: NDArray[np.float64] | None,
     ) -> None:
-        settings.check()
         self._y, self._settings, self._sample_weight = y, settings, sample_weight
-        labels = read_labels(y, settings.loss, classes, settings.unlabeled)
         self.classes_, self.loss_, self.labeled_ = labels.classes, labels.loss, labels.labeled
         self.n_rows_ = labels.n_rows
         self.unlabeled_ = settings.unlabeled
@@ -128,6 +80,7 @@ class GRBBObjective:
         self.propagation_ = self._make_propagation()
         self.unreachable_: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         if self.propagation_ is not None:
+            self.graph_ = self.propagation_.W  # one copy serves both
             self.unreachable_ = np.flatnonzero(~self.propagation_.reachable)
             self._warn_unreachable()
         self.targets_: NDArray[np.float32] | None = None
@@ -193,7 +146,9 @@ class GRBBObjective:
         chosen = np.arange(self.n_rows_)[np.asarray(rows)]
         graph = None if self.graph_ is None else sp.csr_array(self.graph_[chosen][:, chosen])
         weight = None if self._sample_weight is None else self._sample_weight[chosen]
-        return GRBBObjective(self._y[chosen], graph, self._settings, self.classes_, weight)
+        y = self._y[chosen]
+        labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
+        return GRBBObjective(y, labels, graph, self._settings, weight)
 
     def _make_propagation(self) -> Propagation | None:
         kind = self._settings.propagation
@@ -272,161 +227,3 @@ class GRBBObjective:
 def _frozen(array: NDArray[np.float32]) -> NDArray[np.float32]:
     array.setflags(write=False)
     return array
-
-
-def grbb_objective(
-    X: Any,
-    y: ArrayLike,
-    *,
-    graph: Any = None,
-    n_neighbors: int = 9,
-    weights: Weights | None = None,
-    metric: str = "euclidean",
-    method: Method = "auto",
-    scale: Scale = "auto",
-    preset: Literal["paper"] | None = None,
-    rule: RuleName | None = None,
-    propagation: PropagationKind | Propagation | None = None,
-    hessian: Hessian | None = None,
-    loss: LossName = "auto",
-    classes: ArrayLike | None = None,
-    unlabeled: Any = -1,
-    sample_weight: ArrayLike | None = None,
-    class_weight: ClassWeight = None,
-    lam: float = 0.0,
-    correction: float = 1.0,
-    sharpen: float = 3.0,
-    hard: bool = False,
-    solver: Literal["auto", "direct", "cg", "chebyshev"] = "auto",
-    tol: float = 1e-8,
-    memory_limit: float = 2e9,
-    n_jobs: int | None = None,
-    verbose: bool = True,
-) -> GRBBObjective:
-    """Make the objective that trains a stock booster on labelled and unlabelled rows.
-
-    Pass it as ``obj=`` to ``xgboost.train`` (with ``"base_score": 0`` in the parameters) or as
-    ``params["objective"]`` to ``lightgbm.train``, with a data set of all N rows in the order of y. For more than two
-    classes also set ``num_class`` to ``obj.n_outputs_``.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (N, d), or None
-        All rows, for the graph; None where `graph` is given.
-    y : array-like of shape (N,)
-        Labels in any row order. `unlabeled`, NaN or None marks a row without one.
-    graph : sparse matrix or array-like of shape (N, N), default=None
-        A ready affinity, symmetric and non-negative; None builds :func:`knn_graph`.
-    n_neighbors, metric, method, scale
-        Passed to :func:`knn_graph`.
-    weights : {"self-tuning", "binary", "heat"} or None, default=None
-        Passed to :func:`knn_graph`; None is ``"self-tuning"``, and ``"binary"`` for the paper's preset.
-    preset : {"paper"} or None, default=None
-        ``"paper"``: eq. 5-6 exactly, i.e. ``rule="paper"``, harmonic propagation, hessian 1, binary weights.
-    rule : {"paper", "corrected", "targets", "laplacian", "labeled"}, default="targets"
-        What unlabelled rows are told; see :mod:`grbb_ext.rules`. ``"laplacian"`` (LapGBRT) and ``"labeled"`` (GBRT) are
-        the paper's baselines.
-    propagation : {"harmonic", "nonlocal", "smooth", "poisson"} or Propagation, default=None
-        The operator, or one made beforehand with :func:`make_propagation`. None is ``"smooth"`` for ``"targets"``,
-        ``"nonlocal"`` for ``"corrected"`` and ``"harmonic"`` for ``"paper"``.
-    hessian : {"newton", "unit"} or None, default=None
-        Curvature of the loss, or 1 so that a leaf is the mean of -g and a gain a decrease in squared error. None is
-        ``"unit"`` for ``"paper"`` and ``"laplacian"``, else ``"newton"``.
-    loss : {"auto", "logistic", "softmax", "squared_error"}, default="auto"
-        ``"auto"`` is logistic for two classes and softmax for more. Regression has to be asked for.
-    classes : array-like or None, default=None
-        All classes, where y may miss some. Labels of a single class are refused without it, and with it warned about.
-    unlabeled : object, default=-1
-        The marker of unlabelled rows.
-    sample_weight : array-like of shape (N,) or None, default=None
-        Multiplies the loss of labelled rows and gradient and hessian of unlabelled ones. Weights of the booster's data
-        set are not seen by a custom objective.
-    class_weight : "balanced", dict or None, default=None
-        Weights of the classes; ``"balanced"`` by the labelled counts.
-    lam : float, default=0
-        Adds lam (L H)_l to the labelled gradient (eq. 5); for ``"laplacian"`` lam L H to all rows.
-    correction : float, default=1
-        rho of ``"corrected"``.
-    sharpen : float, default=3
-        Power by which ``"targets"`` sharpens propagated labels; 1 leaves them alone.
-    hard : bool, default=False
-        Round the targets of ``"targets"`` to the most probable class.
-    solver, tol, memory_limit, n_jobs, verbose
-        Passed to :func:`make_propagation`.
-
-    Returns
-    -------
-    GRBBObjective
-        A callable ``obj(raw_scores, data=None) -> (gradient, hessian)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import make_moons
-    >>> X, truth = make_moons(200, noise=0.05, random_state=0)
-    >>> y = np.full(200, -1)
-    >>> y[[0, 1]] = truth[[0, 1]]
-    >>> obj = grbb_objective(X, y)
-    >>> obj
-    GRBBObjective(rule='targets', propagation='smooth', loss='logistic', 2 of 200 rows labelled)
-    >>> gradient, hessian = obj(np.zeros(200))
-    >>> float(np.mean((gradient < 0) == truth))
-    1.0
-    """
-    if preset not in (None, "paper"):
-        raise ValueError(f"preset must be 'paper' or None, got {preset!r}.")
-    if preset == "paper":
-        for name, given, meant in (
-            ("rule", rule, "paper"),
-            ("propagation", propagation, "harmonic"),
-            ("hessian", hessian, "unit"),
-        ):
-            if given not in (None, meant):
-                raise ValueError(f"preset='paper' means {name}={meant!r}, got {given!r}. Leave one of them out.")
-        rule = "paper"
-    rule = rule or "targets"
-    settings = _Settings(
-        rule=rule,
-        propagation=propagation or _PROPAGATION_OF_RULE.get(rule, "harmonic"),
-        hessian=hessian or _HESSIAN_OF_RULE.get(rule, "newton"),
-        loss=loss,
-        unlabeled=unlabeled,
-        class_weight=class_weight,
-        lam=lam,
-        correction=correction,
-        sharpen=sharpen,
-        hard=hard,
-        solver_settings={
-            "solver": solver,
-            "tol": tol,
-            "memory_limit": memory_limit,
-            "n_jobs": n_jobs,
-            "verbose": verbose,
-        },
-    )
-    settings.check()
-    labels = np.asarray(y)
-    # Wrong labels are found before the graph, which may take minutes, is built.
-    read_labels(labels, loss, classes, unlabeled)
-    sample_weight = check_sample_weight(sample_weight, labels.size)
-    if graph is not None:
-        W = check_graph(graph, labels.size)
-    elif rule == "labeled" and lam == 0:
-        W = None
-    elif X is None:
-        raise ValueError("Pass X, or a ready affinity as graph=.")
-    else:
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows != labels.size:
-            raise ValueError(f"X has {n_rows} rows but y has {labels.size}: they must match, row by row.")
-        W = knn_graph(
-            X,
-            n_neighbors,
-            weights=weights or ("binary" if preset == "paper" else "self-tuning"),
-            metric=metric,
-            method=method,
-            scale=scale,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-    return GRBBObjective(labels, W, settings, classes, sample_weight)

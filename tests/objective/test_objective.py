@@ -177,6 +177,7 @@ def test_wrong_scores_of_several_classes(scores, message):
         ({"X": None}, "Pass X, or a ready affinity"),
         ({"X": X[:50]}, "X has 50 rows but y has 120"),
         ({"graph": np.eye(3)}, "graph has 3 rows but y has 120"),
+        ({"X": X[:50], "graph": np.eye(120)}, "X has 50 rows but y has 120"),
         ({"y": np.full(120, -1)}, "no labelled row"),
         ({"sample_weight": np.ones(3)}, "each of the 120 rows"),
     ],

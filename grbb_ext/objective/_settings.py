@@ -1,0 +1,56 @@
+"""How an objective is made from a graph and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from grbb_ext.labels import LossName
+from grbb_ext.propagation import Propagation, PropagationKind
+from grbb_ext.row_weights import ClassWeight
+
+RuleName = Literal["paper", "corrected", "targets", "laplacian", "labeled"]
+Hessian = Literal["newton", "unit"]
+
+PROPAGATION_OF_RULE: dict[str, PropagationKind] = {"paper": "harmonic", "corrected": "nonlocal", "targets": "smooth"}
+HESSIAN_OF_RULE: dict[str, Hessian] = {
+    "paper": "unit",
+    "laplacian": "unit",
+    "corrected": "newton",
+    "targets": "newton",
+    "labeled": "newton",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What does not depend on the rows; kept with the objective, so that a subset can be made the same way."""
+
+    rule: RuleName
+    propagation: PropagationKind | Propagation
+    hessian: Hessian
+    loss: LossName
+    unlabeled: Any
+    class_weight: ClassWeight
+    lam: float
+    correction: float
+    sharpen: float
+    hard: bool
+    solver_settings: dict[str, Any]
+
+    def check(self) -> None:
+        """Raise where settings contradict each other."""
+        if self.rule not in HESSIAN_OF_RULE:
+            raise ValueError(f"rule must be one of {sorted(HESSIAN_OF_RULE)}, got {self.rule!r}.")
+        if self.hessian not in ("newton", "unit"):
+            raise ValueError(f"hessian must be 'newton' or 'unit', got {self.hessian!r}.")
+        if self.hessian == "newton" and self.rule in ("paper", "laplacian"):
+            raise ValueError(f"rule={self.rule!r} is defined with hessian 1: leave hessian out, or use 'corrected'.")
+        for name, lowest in (("lam", 0.0), ("correction", 0.0), ("sharpen", 1.0)):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= lowest):
+                raise ValueError(f"{name} must be a finite number of at least {lowest:g}, got {value!r}.")
+        if self.rule == "laplacian" and self.lam == 0:
+            raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
