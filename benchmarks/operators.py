@@ -108,25 +108,33 @@ def run(n_seeds: int) -> Path:
 
 
 def report(path: Path) -> str:
-    """Write the table: mean accuracy and, in brackets, the standard error of the difference from the default."""
+    """Write a table for each booster: mean accuracy, and the standard error of the difference from the default."""
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    columns = list(dict.fromkeys((row["data"], row["booster"]) for row in rows))
-    lines = [
-        "| | " + " | ".join(f"{name}, {booster}" for name, booster in columns) + " |",
-        "|---" * (len(columns) + 1) + "|",
-    ]
-    of = {(r["data"], r["booster"], r["method"], r["seed"]): float(r["accuracy"]) for r in rows}
-    for method in METHODS:
-        cells = []
-        for name, booster in columns:
-            seeds = sorted({r["seed"] for r in rows if (r["data"], r["booster"]) == (name, booster)})
-            values = np.array([of[name, booster, method, seed] for seed in seeds])
-            behind = np.array([of[name, booster, "targets, smooth (default)", seed] for seed in seeds]) - values
-            error = behind.std(ddof=1) / np.sqrt(len(seeds))
-            cells.append(f"{values.mean():.3f} ({error:.3f})")
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    lines: list[str] = []
+    for booster in dict.fromkeys(row["booster"] for row in rows):
+        accuracy = {
+            (method, name): np.array(
+                [
+                    float(row["accuracy"])
+                    for row in rows
+                    if (row["booster"], row["method"], row["data"]) == (booster, method, name)
+                ]
+            )
+            for method in METHODS
+            for name in names
+        }
+        lines += [f"| {booster} | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+        for method in METHODS:
+            cells = []
+            for name in names:
+                values = accuracy[method, name]
+                behind = accuracy["targets, smooth (default)", name] - values
+                cells.append(f"{values.mean():.3f} ({behind.std(ddof=1) / np.sqrt(values.size):.3f})")
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def main() -> None:

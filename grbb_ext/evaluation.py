@@ -17,7 +17,17 @@ Metric = Literal["loss", "error", "accuracy", "auc", "rmse"]
 
 
 class Evaluation(NamedTuple):
-    """A score, its name, and whether larger is better."""
+    """A score.
+
+    Attributes
+    ----------
+    name : str
+        Of the metric.
+    value : float
+        Its value.
+    higher_is_better : bool
+        Its direction.
+    """
 
     name: str
     value: float
@@ -52,8 +62,9 @@ def evaluate(
     --------
     >>> from grbb_ext import grbb_objective
     >>> obj = grbb_objective(None, [0, 1, -1], rule="labeled")
-    >>> evaluate(obj, [-2.0, 1.0, -3.0, 0.5], [0, 1, 1, -1], "accuracy").value.__round__(3)
-    0.667
+    >>> score = evaluate(obj, [-2.0, 1.0, -3.0, 0.5], [0, 1, 1, -1], "accuracy")
+    >>> score.name, round(score.value, 3), score.higher_is_better
+    ('accuracy', 0.667, True)
     """
     if metric not in ("loss", "error", "accuracy", "auc", "rmse"):
         raise ValueError(f"metric must be 'loss', 'error', 'accuracy', 'auc' or 'rmse', got {metric!r}.")

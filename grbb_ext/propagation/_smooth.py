@@ -57,7 +57,7 @@ class SmoothPropagation(Propagation):
 
     References
     ----------
-    .. [1] V. Borovitskiy et al., "Matern Gaussian processes on graphs", AISTATS 2021.
+    .. [1] Borovitskiy et al., "Matern Gaussian processes on graphs", AISTATS 2021.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Gradient rules: what the unlabelled rows are told in each round. One file per row of the table in the docs."""
+"""Gradient rules: what the unlabelled rows are told in each round. The page on mathematics compares them."""
 
 from grbb_ext.rules._base import Rule
 from grbb_ext.rules._corrected import CorrectedRule

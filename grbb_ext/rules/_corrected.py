@@ -19,7 +19,7 @@ class CorrectedRule:
     .. math:: g = \bar P g_l + \rho\, h\, (H - \bar P H_l), \qquad h = \bar P h_l \text{ (Newton) or } 1.
 
     Eq. 6 never looks at the unlabelled scores, so once the labelled rows are fitted a wrong score is never
-    repaired. The second term is the gradient of the paper's Laplacian penalty with respect to H_u,
+    repaired. The second term is the gradient of the paper's Laplacian penalty with respect to :math:`H_u`,
     :math:`\lambda L_{uu}(H_u - P H_l)`, preconditioned by :math:`L_{uu}^{-1}`.
 
     Attributes

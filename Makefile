@@ -1,0 +1,72 @@
+# Everything runs from a fresh clone on a machine with Python 3.11 or later and make.
+# Another interpreter or another place for the environment: make test PYTHON=python3.13 VENV=.venv313
+
+PYTHON ?= python3
+VENV ?= .venv
+# Extra flags of `pip install`, e.g. PIP_FLAGS="-c .github/oldest.txt" for the oldest supported versions.
+PIP_FLAGS ?=
+# pytest processes; each gets one thread, or the boosters would fight over the cores.
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit docs bench-quick clean distclean
+
+help:
+	@echo "make demo         Figure 1 of the paper on both boosters: a table and demo.png"
+	@echo "make test         lint, types, unit and docs: all that has to pass"
+	@echo "make lint         ruff check and ruff format --check"
+	@echo "make types        mypy"
+	@echo "make unit         doctests and tests"
+	@echo "make docs         the site, strictly, in docs/_build/html"
+	@echo "make bench-quick  the speed benchmark on small data"
+	@echo "make clean        remove what the targets made, except $(VENV)"
+	@echo "make distclean    remove $(VENV) too"
+
+demo: $(INSTALLED)
+	$(BIN)/python -m benchmarks.figure1
+
+test: lint types unit docs
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+# loadgroup keeps the tests that share a built wheel in one process.
+unit: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+
+# Always from scratch: Sphinx does not repeat the warnings of pages it has cached, so a second run would pass.
+docs: $(INSTALLED)
+	rm -rf docs/_build
+	$(BIN)/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench-quick: $(INSTALLED)
+	$(BIN)/python -m benchmarks.speed --quick
+
+clean:
+	rm -rf build dist *.egg-info docs/_build .hypothesis .mypy_cache .ruff_cache demo.png demo.csv
+	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean
+	if [ -f $(VENV)/pyvenv.cfg ]; then rm -rf $(VENV); fi
+
+# The stamp is written last, so an interrupted installation is taken up again. An environment in which pip does not run
+# is a broken one and is made anew; one that works keeps what else was installed in it.
+$(INSTALLED): pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "grbb_ext needs Python 3.11 or later, but there is no '$(PYTHON)'. Name one, e.g. make PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "grbb_ext needs Python 3.11 or later, but '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1). Name a newer one, e.g. make PYTHON=python3.12" >&2; exit 1; }
+	@rm -f $@
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+		if [ -f $(VENV)/pyvenv.cfg ]; then rm -rf $(VENV); fi; "$(PYTHON)" -m venv $(VENV); }
+	@echo "Installing grbb_ext and its tools into $(VENV), which takes about a minute."
+	$(BIN)/python -m pip install -q $(PIP_FLAGS) -e '.[dev]'
+	@touch $@
