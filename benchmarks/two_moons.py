@@ -48,13 +48,14 @@ def moons(seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np
 
 def train(booster: str, obj: GRBBObjective, X: NDArray[np.float64], n_trees: int) -> Scores:
     """Train and return the raw scores as a function of rows and number of trees."""
-    # Leaves of a single row: two labels must be enough for a leaf each.
+    # Leaves of a single row: two labels must be enough for a leaf each. One thread: 400 rows are too few for more.
     if booster == "XGBoost":
         parameters: dict[str, Any] = {
             "base_score": 0,
             "eta": LEARNING_RATE,
             "max_depth": DEPTH,
             "lambda": 1,
+            "nthread": 1,
             "min_child_weight": 0,
         }
         trees = xgb.train(parameters, xgb.DMatrix(X), n_trees, obj=obj)
@@ -67,6 +68,7 @@ def train(booster: str, obj: GRBBObjective, X: NDArray[np.float64], n_trees: int
         "lambda_l2": 1,
         "min_data_in_leaf": 1,
         "min_data_in_bin": 1,
+        "num_threads": 1,
         "verbosity": -1,
     }
     model = lgb.train(parameters, lgb.Dataset(X), n_trees)
