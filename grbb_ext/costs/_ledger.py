@@ -68,6 +68,8 @@ class Ledger:
         Sources paid. Read it, do not write to it.
     history : list of Purchase
         What was bought when.
+    stop_reason : str or None
+        Why training ended before its last round, where costs are the cause.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class Ledger:
         self.used: NDArray[np.bool_] = np.zeros(costs.n_features, dtype=bool)
         self.paid: NDArray[np.bool_] = np.zeros(len(costs.sources), dtype=bool)
         self.history: list[Purchase] = []
+        self.stop_reason: str | None = None
         self._spent = exact_sum([])
 
     @property
@@ -183,11 +186,28 @@ class Ledger:
         self.history.append(purchase)
         return purchase
 
+    def before(self, round: int) -> Ledger:
+        """Return the ledger as it was before a round: what a model cut to its first `round` rounds needs.
+
+        Examples
+        --------
+        >>> ledger = Ledger(FeatureCosts([1.0, 2.0]))
+        >>> _ = ledger.buy([0], round=0), ledger.buy([1], round=5)
+        >>> ledger.before(5).spent, ledger.spent
+        (1.0, 3.0)
+        """
+        other = Ledger(self.costs, self.budget)
+        for purchase in self.history:
+            if purchase.round < round:
+                other.buy(purchase.features, purchase.round)
+        other.stop_reason = self.stop_reason
+        return other
+
     def copy(self) -> Ledger:
         """Return a ledger that can go its own way."""
         other = Ledger(self.costs, self.budget)
         other.used, other.paid, other._spent = self.used, self.paid, self._spent
-        other.history = list(self.history)
+        other.history, other.stop_reason = list(self.history), self.stop_reason
         return other
 
     def to_dict(self) -> dict[str, Any]:
@@ -196,6 +216,7 @@ class Ledger:
             "costs": self.costs.to_dict(),
             "budget": self.budget,
             "history": [asdict(purchase) for purchase in self.history],
+            "stop_reason": self.stop_reason,
         }
 
     @classmethod
@@ -204,6 +225,7 @@ class Ledger:
         ledger = cls(FeatureCosts.from_dict(state["costs"]), state["budget"])
         for line in state["history"]:
             ledger.buy(line["features"], line["round"])
+        ledger.stop_reason = state["stop_reason"]
         return ledger
 
     def __eq__(self, other: object) -> bool:
