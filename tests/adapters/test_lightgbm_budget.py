@@ -139,7 +139,8 @@ class TestBudget:
         reason = booster.ledger_.stop_reason
         assert [line.getMessage() for line in caplog.records] == [reason]
         assert "the cheapest of the 7 others costs 1 while 0.5 of the budget of 1.5 is left" in reason
-        assert booster.num_trees() < 10 and booster.best_iteration == 0
+        assert booster.num_trees() < 10
+        assert booster.best_iteration == 0
         assert len(record["training"]["l2"]) == booster.num_trees() + 1
         assert booster.best_score["training"]["l2"] == record["training"]["l2"][-1]
 

@@ -12,7 +12,7 @@ import pytest
 from grbb_ext import FeatureCosts
 from grbb_ext.adapters.lightgbm import train
 
-# Squared error with hessian 1, no shrinkage, every value a bin: gains are decreases of squared error, to be had by hand.
+# Squared error with hessian 1, no shrinkage, every value a bin: gains are decreases of squared error.
 EXACT = {
     "objective": "regression",
     "boost_from_average": False,

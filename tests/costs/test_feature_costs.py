@@ -146,7 +146,7 @@ class TestConstruction:
             FeatureCosts(**arguments)
 
     def test_unknown_features(self) -> None:
-        with pytest.raises(ValueError, match="Unknown feature 'chl'. Did you mean 'chol'"):
+        with pytest.raises(ValueError, match=r"Unknown feature .chl.\. Did you mean .chol."):
             blood().total(["chl"])
         with pytest.raises(ValueError, match="index, but the costs are by name"):
             blood().total([0])
@@ -160,7 +160,8 @@ class TestBinding:
     def test_order_of_columns(self) -> None:
         bound = blood().bind(["ratio", "age", "fbs", "chol"])
         np.testing.assert_allclose(bound.marginals(), [10.37, 0, 5.2, 7.27])
-        assert bound.bound and bound.features == ("ratio", "age", "fbs", "chol")
+        assert bound.bound
+        assert bound.features == ("ratio", "age", "fbs", "chol")
         assert bound.bind(4) == bound
 
     def test_a_column_without_a_price_is_refused(self) -> None:
@@ -222,14 +223,16 @@ class TestValue:
             FeatureCosts.from_dict(json.loads(json.dumps(costs.to_dict()))),
             copy.deepcopy(costs),
         ):
-            assert other == costs and hash(other) == hash(costs)
+            assert other == costs
+            assert hash(other) == hash(costs)
             assert other.bound == costs.bound
             np.testing.assert_array_equal(other.needs.toarray(), costs.needs.toarray())
 
     def test_settings_survive(self) -> None:
         costs = FeatureCosts({"a": 1.0}, per_tree=0.1, per_split=0.2, default=3.0)
         assert pickle.loads(pickle.dumps(costs)) == costs
-        assert costs != FeatureCosts({"a": 1.0}) and costs != "costs"
+        assert costs != FeatureCosts({"a": 1.0})
+        assert costs != "costs"
         assert "default=3" in repr(costs)
 
     def test_it_cannot_be_changed(self) -> None:

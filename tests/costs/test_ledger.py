@@ -36,7 +36,9 @@ def test_a_purchase_over_the_budget_is_refused_whole() -> None:
     ledger = blood(budget=8.0)
     with pytest.raises(BudgetError, match=r"Buying 0, 1 costs 10\.37, but 8 of the budget of 8 is left"):
         ledger.buy([0, 1])
-    assert ledger.spent == 0.0 and not ledger.used.any() and not ledger.history
+    assert ledger.spent == 0.0
+    assert not ledger.used.any()
+    assert not ledger.history
 
 
 def test_a_budget_met_to_the_cent_is_met() -> None:
@@ -46,7 +48,8 @@ def test_a_budget_met_to_the_cent_is_met() -> None:
     ledger.buy([0, 1])
     assert ledger.affordable().tolist() == [True, True, True]
     ledger.buy([2])
-    assert ledger.remaining == 0.0 and ledger.spent == 0.6
+    assert ledger.remaining == 0.0
+    assert ledger.spent == 0.6
 
 
 @given(
@@ -73,14 +76,16 @@ def test_invariants(prices, needs, wishes, budget) -> None:
             ledger.marginals(), [costs.marginal(feature, ledger.features) for feature in range(5)], atol=1e-12
         )
     assert Ledger.from_dict(json.loads(json.dumps(ledger.to_dict()))) == ledger
-    assert ledger.copy() == ledger and ledger.before(len(wishes)) == ledger
+    assert ledger.copy() == ledger
+    assert ledger.before(len(wishes)) == ledger
 
 
 def test_a_copy_goes_its_own_way() -> None:
     ledger = blood()
     other = ledger.copy()
     other.buy([0])
-    assert ledger.spent == 0.0 and ledger != other
+    assert ledger.spent == 0.0
+    assert ledger != other
     assert ledger.remaining == float("inf")
 
 
