@@ -160,3 +160,36 @@ def test_bare_cegb_breaks_interaction_constraints_and_training_with_costs_does_n
         assert not broken(booster), seed
         n_bare_broken += broken(lgb.train({**params, **costs.lightgbm_params(mu)}, lgb.Dataset(X, y), 4))
     assert n_bare_broken > 5
+
+
+@pytest.mark.parametrize(
+    ("penalty", "charged"),
+    [
+        ({}, [0.0, 0.0, 0.0]),
+        ({"cegb_penalty_feature_coupled": [1.0, 1.0, 1.0]}, [1.0, 1.0, 1.0]),
+        ({"cegb_penalty_feature_lazy": [1.0, 1.0, 1.0]}, [16.0, 8.0, 8.0]),
+        ({"cegb_penalty_split": 1.0}, [16.0, 8.0, 8.0]),
+    ],
+)
+@pytest.mark.parametrize("tradeoff", [0.25, 0.5])
+def test_what_the_three_penalties_charge(penalty: dict[str, Any], charged: list[float], tradeoff: float) -> None:
+    """Coupled once, lazy for each row that has not paid, split for each row: the table of the docs."""
+    X, y = sixteen_rows()
+    params = {**EXACT, "num_leaves": 4, "cegb_tradeoff": tradeoff, **penalty}
+    tree = lgb.train(params, lgb.Dataset(X, y), 1).dump_model()["tree_info"][0]
+    gains = [split.gain for split in splits(tree, X)]
+    np.testing.assert_allclose(gains, np.array([289.0, 72.0, 8.0]) - tradeoff * np.array(charged))
+
+
+def test_with_newton_weights_a_gain_is_twice_the_decrease_of_the_quadratic_loss() -> None:
+    X, y = np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), np.array([0.0, 0.0, 1.0, 1.0, 1.0])
+    params = {**EXACT, "objective": "binary", "num_leaves": 2}
+    booster = lgb.train(params, lgb.Dataset(X, y), 1)
+    gradient, hessian = 0.5 - y, np.full(5, 0.25)
+
+    def quadratic(step: np.ndarray) -> float:
+        return float(np.sum(gradient * step + hessian * step**2 / 2))
+
+    constant = np.full(5, -gradient.sum() / hessian.sum())
+    decrease = quadratic(constant) - quadratic(booster.predict(X, raw_score=True))
+    assert booster.dump_model()["tree_info"][0]["tree_structure"]["split_gain"] == pytest.approx(2 * decrease, rel=1e-5)
