@@ -120,6 +120,15 @@ class TestBudget:
         booster = train({**FAST, "objective": "regression"}, lgb.Dataset(X, y), 3, costs=SHARED, budget=0.0)
         assert features_of(booster) == {6}
 
+    def test_a_round_taken_back_closes_nothing_without_penalties(self) -> None:
+        """The first tree wants more than the budget holds; what it could not have is bought when it fits."""
+        X, y = noisy()
+        costs = FeatureCosts([5.0, 5.0, 5.0, 5.0, 0.0, 0.0, 0.0, 1.0])
+        booster = train({**FAST, "objective": "regression"}, lgb.Dataset(X, y), 30, costs=costs, budget=6.0)
+        assert booster.ledger_.history[0].price == 5.0  # of several columns that the first tree used
+        assert booster.ledger_.spent == 6.0
+        assert 7 in features_of(booster)
+
     def test_the_end_is_told_once(self, caplog) -> None:
         X, y = noisy(60)
         X = (X > 0).astype(float)
