@@ -120,14 +120,24 @@ class TestBudget:
         booster = train({**FAST, "objective": "regression"}, lgb.Dataset(X, y), 3, costs=SHARED, budget=0.0)
         assert features_of(booster) == {6}
 
-    def test_a_round_taken_back_closes_nothing_without_penalties(self) -> None:
-        """The first tree wants more than the budget holds; what it could not have is bought when it fits."""
+    def test_without_penalties_all_that_fits_is_open_in_every_round(self) -> None:
+        """Also after the first tree, which wants more than the budget holds, was taken back."""
         X, y = noisy()
-        costs = FeatureCosts([5.0, 5.0, 5.0, 5.0, 0.0, 0.0, 0.0, 1.0])
-        booster = train({**FAST, "objective": "regression"}, lgb.Dataset(X, y), 30, costs=costs, budget=6.0)
-        assert booster.ledger_.history[0].price == 5.0  # of several columns that the first tree used
-        assert booster.ledger_.spent == 6.0
-        assert 7 in features_of(booster)
+        costs = FeatureCosts([5.0, 5.0, 5.0, 5.0, 1.0, 1.0, 1.0, 1.0])
+        closed: list[np.ndarray] = []
+
+        def just_before_the_round(env: Any) -> None:
+            paid = features_of(env.model) if env.model.num_trees() else set()
+            fits = np.array([costs.total(paid | {column}) <= 8.0 for column in range(8)])
+            np.testing.assert_array_equal(np.array(env.model.params.get("feature_contri", [1.0] * 8)) > 0, fits)
+            closed.append(~fits)
+
+        just_before_the_round.before_iteration = True
+        just_before_the_round.order = 2 * 10**9
+        params = {**FAST, "objective": "regression", "num_leaves": 4}
+        train(params, lgb.Dataset(X, y), 30, costs=costs, budget=8.0, callbacks=[just_before_the_round])
+        assert not closed[0].any()
+        assert closed[1].any()
 
     def test_the_end_is_told_once(self, caplog) -> None:
         X, y = noisy(60)
