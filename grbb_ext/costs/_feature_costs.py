@@ -274,7 +274,7 @@ class FeatureCosts:
         return tuple(self.sources[s] for s in self._row(self._position(feature)))
 
     def paid_sources(self, features: Any) -> tuple[Name, ...]:
-        """Return the union of the sources of some features (or of a forest), in the order of :attr:`sources`."""
+        """Return the union of the sources of some features (or of a forest), in the order of ``sources``."""
         bound, mask = self._mask(features)
         return tuple(bound.sources[s] for s in np.flatnonzero(bound._union(mask)))
 

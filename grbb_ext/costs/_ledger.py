@@ -150,12 +150,12 @@ class Ledger:
         features : iterable of names or indices, or boolean mask
             What the model uses now; features bought before may be among them.
         round : int, default=-1
-            The boosting round, for :attr:`history`.
+            The boosting round, for ``history``.
 
         Returns
         -------
         Purchase or None
-            The new line of :attr:`history`; None where all features had been bought.
+            The new line of ``history``; None where all features had been bought.
 
         Raises
         ------
