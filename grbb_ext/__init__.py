@@ -8,6 +8,7 @@ booster lives in :mod:`grbb_ext.adapters`.
 
 from pathlib import Path as _Path
 
+from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.propagation import make_propagation
@@ -15,6 +16,8 @@ from grbb_ext.propagation import make_propagation
 __version__ = "0.1.0"
 
 __all__ = [
+    "Forest",
+    "ForestCursor",
     "GRBBObjective",
     "GraphWarning",
     "UnreachableRowsWarning",
