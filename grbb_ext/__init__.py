@@ -12,16 +12,20 @@ from grbb_ext.costs import FeatureCosts
 from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
+from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.propagation import make_propagation
 
 __version__ = "0.1.0"
 
 __all__ = [
     "FeatureCosts",
+    "FetchError",
     "Forest",
     "ForestCursor",
     "GRBBObjective",
     "GraphWarning",
+    "OnDemandPredictor",
+    "OnDemandResult",
     "UnreachableRowsWarning",
     "grbb_objective",
     "knn_graph",

@@ -64,29 +64,66 @@ def _walk(
                 nodes[t, i] = node
 
 
+def _add(value: Any, nodes: Any, tree_output: Any, scores: Any) -> None:
+    n_trees, n = nodes.shape
+    n_values = value.shape[1]
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        end = min(n, begin + _ROWS_PER_BLOCK)
+        for t in range(n_trees):
+            output = tree_output[t]
+            for k in range(n_values):
+                for i in range(begin, end):
+                    scores[output + k, i] += value[nodes[t, i], k]
+
+
+def _stopped(feature: Any, weight: Any, nodes: Any, stop_tree: Any, total: Any) -> None:
+    n_trees, n = nodes.shape
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        end = min(n, begin + _ROWS_PER_BLOCK)
+        for t in range(n_trees):
+            for i in range(begin, end):
+                node = nodes[t, i]
+                if feature[node] >= 0 and t < stop_tree[i]:
+                    total[i, feature[node]] += weight[node]
+
+
+def _first_open(feature: Any, nodes: Any) -> Any:
+    n_trees, n = nodes.shape
+    first = np.full(n, n_trees, np.intp)
+    for t in range(n_trees - 1, -1, -1):
+        for i in range(n):
+            if feature[nodes[t, i]] >= 0:
+                first[i] = t
+    return first
+
+
 @cache
-def _kernel() -> Callable[..., None] | None:
+def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     """Compile on first use; None without numba."""
     try:
         import numba
     except ImportError:
         return None
-    compiled: Callable[..., None] = numba.njit(_walk, cache=True, nogil=True)
+    compiled: Callable[..., Any] = numba.njit(function, cache=True, nogil=True)
     return compiled
 
 
 def is_available() -> bool:
     """Return whether numba is installed."""
-    return _kernel() is not None
+    return _compile(_walk) is not None
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    compiled = _compile(function)
+    assert compiled is not None
+    return compiled
 
 
 def walk(
     plan: Plan, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
 ) -> None:
     """Do the work of :func:`grbb_ext.forest._walk.walk`, compiled."""
-    kernel = _kernel()
-    assert kernel is not None
-    kernel(
+    _compiled(_walk)(
         plan.feature,
         plan.threshold,
         plan.left,
@@ -102,3 +139,25 @@ def walk(
         known is None,
         nodes,
     )
+
+
+def add(value: NDArray[Any], nodes: NDArray[np.int32], tree_output: NDArray[np.int32], scores: NDArray[Any]) -> None:
+    """Do the work of :func:`grbb_ext.forest._walk.add`, compiled."""
+    _compiled(_add)(value, nodes, tree_output, scores)
+
+
+def stopped(
+    feature: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    nodes: NDArray[np.int32],
+    stop_tree: NDArray[np.intp],
+    total: NDArray[np.float64],
+) -> None:
+    """Do the work of :func:`grbb_ext.forest._walk.stopped`, compiled."""
+    _compiled(_stopped)(feature, weight, nodes, stop_tree, total)
+
+
+def first_open(feature: NDArray[np.int32], nodes: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Do the work of :func:`grbb_ext.forest._walk.first_open`, compiled."""
+    first: NDArray[np.intp] = _compiled(_first_open)(feature, nodes)
+    return first

@@ -68,11 +68,10 @@ class ForestCursor:
 
     def finished_trees(self) -> NDArray[np.intp]:
         """Return, for each row, how many of the first trees have all reached a leaf."""
-        open_walks = self.forest.feature[self.nodes] >= 0
-        first = open_walks.argmax(axis=0) if len(open_walks) else np.zeros(self.n_rows, dtype=np.intp)
-        return np.where(open_walks.any(axis=0), first, self.forest.n_trees)
+        first: NDArray[np.intp] = self.forest._kernels.first_open(self.forest.feature, self.nodes)
+        return first
 
-    def advance(self, X: Any, known: ArrayLike | None = None, rows: ArrayLike | None = None) -> None:
+    def advance(self, X: Any, known: ArrayLike | None = None) -> None:
         """Move rows down every tree as far as their known features allow.
 
         Parameters
@@ -81,43 +80,52 @@ class ForestCursor:
             Rows; only known entries are read.
         known : array-like of bool of shape (n_rows, d) or None, default=None
             Which entries are known. None is all: an unknown value cannot be told from a missing one by NaN.
-        rows : array-like of int or None, default=None
-            Positions of the rows to move; None moves all. X and `known` still have n_rows rows.
         """
         values = as_rows(self.forest, X)
         mask = None if known is None else np.ascontiguousarray(known, dtype=bool)
         for name, array in (("X", values), ("known", mask)):
             if array is not None and array.shape != (self.n_rows, self.forest.n_features):
                 raise ValueError(f"{name} must have shape {(self.n_rows, self.forest.n_features)}, got {array.shape}.")
-        if rows is None:
-            self.forest._walk(values, self.nodes, mask, 0)
-            return
-        chosen = np.asarray(rows, dtype=np.intp)
-        nodes = np.ascontiguousarray(self.nodes[:, chosen])
-        self.forest._walk(values[chosen], nodes, None if mask is None else mask[chosen], 0)
-        self.nodes[:, chosen] = nodes
+        self.forest._walk(values, self.nodes, mask, 0)
 
-    def needed(self, *, start_tree: int = 0, stop_tree: int | None = None) -> NDArray[np.bool_]:
+    def needed(self, stop_tree: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Return the features at which walks are stopped.
 
         Every one of them lies on the row's own path, so a full evaluation reads it in any case.
 
         Parameters
         ----------
-        start_tree, stop_tree : int
-            Only the walks of these trees.
+        stop_tree : int, array-like of int of shape (n_rows,) or None, default=None
+            Only the walks of the first trees, as many for all rows or as many as given for each.
 
         Returns
         -------
         ndarray of bool of shape (n_rows, d)
         """
-        start, stop = self.forest._tree_range(start_tree, stop_tree)
-        needed = np.zeros((self.n_rows, self.forest.n_features), dtype=bool)
-        for nodes in self.nodes[start:stop]:
-            feature = self.forest.feature.take(nodes)
-            row = np.flatnonzero(feature >= 0)
-            needed[row, feature[row]] = True
-        return needed
+        return self._stopped(np.ones(self.forest.n_nodes), stop_tree) > 0
+
+    def spread(self, stop_tree: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return how far the leaves below stopped walks are apart, added up by the feature at which they are stopped.
+
+        It is the width of :meth:`bounds` (summed over the outputs) that knowing the feature may take away.
+
+        Parameters
+        ----------
+        stop_tree : int, array-like of int of shape (n_rows,) or None, default=None
+            As for :meth:`needed`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, d)
+        """
+        lowest, highest = self.forest.node_bounds
+        return self._stopped((highest - lowest).sum(axis=1, dtype=np.float64), stop_tree)
+
+    def take(self, rows: ArrayLike) -> ForestCursor:
+        """Return a cursor of its own for some of the rows, given by position."""
+        other = ForestCursor(self.forest, 0)
+        other.nodes = np.ascontiguousarray(self.nodes[:, np.asarray(rows, dtype=np.intp)])
+        return other
 
     def raw_scores(self, *, stop_tree: int | None = None) -> Floats:
         """Return the scores of finished rows, bit-equal to :meth:`Forest.predict`, and NaN for the others.
@@ -147,6 +155,12 @@ class ForestCursor:
         They lie within :meth:`bounds` and are the scores themselves for finished rows.
         """
         return self._scores(self.forest.node_mean, self.forest.n_trees)
+
+    def _stopped(self, weight: NDArray[np.float64], stop_tree: ArrayLike | None) -> NDArray[np.float64]:
+        stop = np.full(self.n_rows, self.forest.n_trees if stop_tree is None else stop_tree, dtype=np.intp)
+        total = np.zeros((self.n_rows, self.forest.n_features))
+        self.forest._kernels.stopped(self.forest.feature, weight, self.nodes, stop, total)
+        return total
 
     def _scores(self, value: Floats, stop: int) -> Floats:
         scores = self.forest._sum(self.nodes[:stop], value, 0)

@@ -363,9 +363,13 @@ class Forest:
             raise ValueError(f"start_tree and stop_tree must lie between 0 and {self.n_trees}, got {start} and {stop}.")
         return start, stop
 
+    @property
+    def _kernels(self) -> Any:
+        """The module that walks and adds: compiled where numba is installed."""
+        return _compiled if _compiled.is_available() else _walk
+
     def _walk(self, rows: Floats, nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start: int) -> None:
-        walk = _compiled.walk if _compiled.is_available() else _walk.walk
-        walk(self._plan, rows, nodes, known, start)
+        self._kernels.walk(self._plan, rows, nodes, known, start)
 
     def _walk_blocks(self, rows: Floats, start: int, stop: int) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         """Yield blocks of rows and their leaves, shape (trees, rows of the block)."""
@@ -379,10 +383,7 @@ class Forest:
     def _sum(self, nodes: NDArray[np.int32], value: Floats, start: int) -> Floats:
         """Add a value of each node, given as (trees, rows), to the base score, tree by tree as the libraries do."""
         scores = np.repeat(self.base[:, None], nodes.shape[1], axis=1)
-        n_values = value.shape[1]
-        for t, node in enumerate(nodes):
-            output = self.tree_output[start + t]
-            scores[output : output + n_values] += value.take(node, axis=0).T
+        self._kernels.add(value, nodes, self.tree_output[start : start + len(nodes)], scores)
         return scores.T
 
     def _by_output(self, values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Walking rows down the trees, by numpy: all rows of a block take a step of one tree at a time.
+"""Walking rows down the trees and adding up what they find, by numpy: all rows take a step of one tree at a time.
 
 Every node sends a row left where x <= threshold, so NaN and the two special kinds of node are all that a step has to
 treat apart: zero counts as missing (LightGBM's ``zero_as_missing``), and categories are looked up in a bitset. A leaf
@@ -122,3 +122,58 @@ def walk(
             x = X.ravel().take(start + feature, mode="clip")
             node = plan.left.take(node) + ~goes_left(plan, x, node, plain)
         nodes[t, active] = node
+
+
+def add(value: NDArray[Any], nodes: NDArray[np.int32], tree_output: NDArray[np.int32], scores: NDArray[Any]) -> None:
+    """Add a value of every node to the scores, one tree after the other as the libraries do.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n_nodes, n_values)
+        A value, or one for each output, of every node.
+    nodes : ndarray of int32 of shape (n_trees, n)
+        Where each row stands in each tree.
+    tree_output : ndarray of int32 of shape (n_trees,)
+        The (first) output that a tree adds to.
+    scores : ndarray of shape (n_outputs, n)
+        Changed in place.
+    """
+    n_values = value.shape[1]
+    for node, output in zip(nodes, tree_output.tolist(), strict=True):
+        scores[output : output + n_values] += value.take(node, axis=0).T
+
+
+def stopped(
+    feature: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    nodes: NDArray[np.int32],
+    stop_tree: NDArray[np.intp],
+    total: NDArray[np.float64],
+) -> None:
+    """Add up the weights of the nodes at which walks are stopped, by row and feature.
+
+    Parameters
+    ----------
+    feature : ndarray of int32 of shape (n_nodes,)
+        The column that a node splits, -1 at leaves.
+    weight : ndarray of shape (n_nodes,)
+        A weight of every node.
+    nodes : ndarray of int32 of shape (n_trees, n)
+        Where each row stands in each tree.
+    stop_tree : ndarray of int of shape (n,)
+        How many of the first trees count, for each row.
+    total : ndarray of shape (n, d)
+        Changed in place.
+    """
+    for tree, node in enumerate(nodes):
+        column = feature.take(node)
+        row = np.flatnonzero((column >= 0) & (tree < stop_tree))
+        total[row, column[row]] += weight[node[row]]
+
+
+def first_open(feature: NDArray[np.int32], nodes: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return for each row the first tree in which it has not reached a leaf, n_trees if there is none."""
+    is_open = feature.take(nodes) >= 0
+    if len(is_open) == 0:
+        return np.zeros(nodes.shape[1], dtype=np.intp)
+    return np.where(is_open.any(axis=0), is_open.argmax(axis=0), len(is_open))
