@@ -2,23 +2,31 @@
 
 The package is mathematics on arrays: a neighbour graph (:mod:`grbb_ext.graph`), the extension of values from labelled
 to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the gradient rules
-(:mod:`grbb_ext.rules`), the objective that puts them together (:func:`grbb_objective`), and what features cost
-(:mod:`grbb_ext.costs`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
+(:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`); beside them what features
+cost (:mod:`grbb_ext.costs`), a booster's trees as arrays (:mod:`grbb_ext.forest`) and prediction that fetches features
+on demand (:mod:`grbb_ext.ondemand`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
 """
 
 from pathlib import Path as _Path
 
 from grbb_ext.costs import FeatureCosts, cost_path
+from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
+from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.propagation import make_propagation
 
 __version__ = "0.1.0"
 
 __all__ = [
     "FeatureCosts",
+    "FetchError",
+    "Forest",
+    "ForestCursor",
     "GRBBObjective",
     "GraphWarning",
+    "OnDemandPredictor",
+    "OnDemandResult",
     "UnreachableRowsWarning",
     "cost_path",
     "grbb_objective",

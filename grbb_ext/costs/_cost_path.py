@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from grbb_ext._progress import progress
 from grbb_ext.costs._check import check_price
 from grbb_ext.costs._feature_costs import FeatureCosts
+from grbb_ext.forest import Forest
 
 _MU = (0.0, *(4.0**k for k in range(-5, 5)))
 
@@ -232,6 +232,5 @@ def _size(model: Any, costs: FeatureCosts) -> tuple[float, int, int]:
     if hasattr(model, "features_used"):
         forest = model
     else:
-        # Looked up when needed: prices do not depend on how trees are stored.
-        forest = importlib.import_module("grbb_ext.forest").Forest.from_booster(model)
+        forest = Forest.from_booster(model)
     return costs.total(forest), int(forest.n_trees), len(forest.features_used())

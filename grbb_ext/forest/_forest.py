@@ -1,0 +1,406 @@
+"""A trained model as plain arrays, with predictions bit-equal to those of its library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grbb_ext.forest import _below, _compiled, _walk
+from grbb_ext.forest._input import as_rows
+from grbb_ext.forest._read import fields_from_booster, fields_from_file
+from grbb_ext.forest._tree import CATEGORY_FLOOR, Tree, pack
+
+Library = Literal["xgboost", "lightgbm"]
+Floats = NDArray[np.floating[Any]]
+
+# Nodes of a block of rows, one for each row and tree; about 4 MB.
+_NODES_PER_BLOCK = 1_000_000
+
+
+class LeafBounds(NamedTuple):
+    """What a tree can add to each output, at least and at most: two arrays of shape (n_trees, n_outputs)."""
+
+    lowest: Floats
+    highest: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest:
+    r"""The trees of a booster as arrays, for either library.
+
+    Make one with :meth:`from_booster` or :meth:`from_file`. The raw score of a row is
+
+    .. math:: H_k(x) = b_k + \sum_{t : k(t) = k} v_{\ell_t(x)},
+
+    added in the order of the trees, in float32 for XGBoost and in float64 for LightGBM, as the libraries do. Nodes of
+    all trees share one numbering: tree t owns the nodes from ``tree_start[t]`` (its root) to ``tree_start[t + 1]``,
+    level by level, and the right child of a node follows the left one. A row goes left where x <= threshold. The object
+    cannot be changed, its arrays are read-only, and it pickles.
+
+    Attributes
+    ----------
+    feature : ndarray of int32 of shape (n_nodes,)
+        The column that a node splits, -1 at leaves.
+    threshold : ndarray of shape (n_nodes,)
+        The largest value that goes left; XGBoost's x < t is kept as x <= nextafter(t, -inf). Infinite at leaves, NaN at
+        categorical nodes.
+    left : ndarray of int32 of shape (n_nodes,)
+        The left child; a leaf is its own.
+    default_left : ndarray of bool of shape (n_nodes,)
+        Whether a missing value goes left.
+    zero_is_missing : ndarray of bool of shape (n_nodes,)
+        Whether 0 goes the default way, too.
+    category_set : ndarray of int32 of shape (n_nodes,)
+        Number of the set of categories that go left at a categorical node, else -1.
+    category_start, category_bits : ndarray
+        Set s is the bitset ``category_bits[category_start[s]:category_start[s + 1]]``, in words of 32 bits.
+    value : ndarray of shape (n_nodes, n_values)
+        What a leaf adds: one number, or one for each output (XGBoost's vector leaves). Weights of dart are in it.
+    cover : ndarray of shape (n_nodes,)
+        Training weight in a node: sum of hessians (XGBoost) or rows (LightGBM).
+    leaf_label : ndarray of int32 of shape (n_nodes,)
+        The library's number of a leaf, -1 at inner nodes.
+    depth : ndarray of int32 of shape (n_nodes,)
+        Depth of a node, 0 at a root.
+    tree_start : ndarray of int32 of shape (n_trees + 1,)
+        First node of each tree.
+    tree_output : ndarray of int32 of shape (n_trees,)
+        The output (class) that a tree adds to; 0 with vector leaves.
+    base : ndarray of shape (n_outputs,)
+        The raw score without trees.
+    n_features : int
+        Columns of X.
+    feature_names : tuple of str or None
+        Their names, where the booster has them.
+    library : {"xgboost", "lightgbm"}
+        Whose arithmetic is followed.
+    missing : float
+        A value that counts as missing, beside NaN (XGBoost's ``missing=``).
+    averaged : bool
+        Whether the library divides raw scores by the number of rounds before it turns them into predictions (LightGBM's
+        ``boosting="rf"``). Raw scores themselves are sums, there and here.
+    categories : mapping of int to tuple
+        Category names of pandas columns, in the order of their codes: by column (XGBoost), or by position among the
+        categorical columns (LightGBM).
+
+    Examples
+    --------
+    >>> import lightgbm as lgb
+    >>> import numpy as np
+    >>> X = np.column_stack([np.arange(20.0), np.ones(20)])
+    >>> booster = lgb.train({"num_leaves": 2, "min_data_in_leaf": 2, "verbosity": -1},
+    ...                     lgb.Dataset(X, label=X[:, 0] > 9), num_boost_round=5)
+    >>> forest = Forest.from_booster(booster)
+    >>> forest
+    Forest(lightgbm, 5 trees, 5 splits, 1 of 2 features, 1 output)
+    >>> bool((forest.predict(X) == booster.predict(X, raw_score=True)).all())
+    True
+    >>> forest.features_used().tolist()
+    [0]
+    """
+
+    feature: NDArray[np.int32]
+    threshold: Floats
+    left: NDArray[np.int32]
+    default_left: NDArray[np.bool_]
+    zero_is_missing: NDArray[np.bool_]
+    category_set: NDArray[np.int32]
+    category_start: NDArray[np.int32]
+    category_bits: NDArray[np.uint32]
+    value: Floats
+    cover: NDArray[np.float64]
+    leaf_label: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    tree_start: NDArray[np.int32]
+    tree_output: NDArray[np.int32]
+    base: Floats
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    library: Library
+    missing: float = np.nan
+    averaged: bool = False
+    categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            array = getattr(self, entry.name)
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    @classmethod
+    def from_booster(cls, booster: Any, *, iterations: int | None = None, missing: float | None = None) -> Forest:
+        """Read a trained model of either library, without importing it.
+
+        Parameters
+        ----------
+        booster : xgboost.Booster, lightgbm.Booster, or a fitted scikit-learn wrapper of either
+            The model. Boosters without trees (``gblinear``) and LightGBM's ``linear_tree`` are refused.
+        iterations : int or None, default=None
+            Boosting rounds to keep. None keeps what ``predict`` uses by default: all rounds of an xgboost.Booster, the
+            best ones after early stopping of a lightgbm.Booster and of the wrappers of both.
+        missing : float or None, default=None
+            XGBoost only: the value that marks missing entries of X beside NaN, as in ``DMatrix(X, missing=0)``. None is
+            NaN, or what the wrapper was given.
+
+        Returns
+        -------
+        Forest
+            ``forest.predict(X)`` has the bits of ``booster.predict(DMatrix(X), output_margin=True)`` or
+            ``booster.predict(X, raw_score=True)``.
+        """
+        return cls(**fields_from_booster(booster, iterations, missing))
+
+    @classmethod
+    def from_file(
+        cls, path: str | PathLike[str], *, iterations: int | None = None, missing: float | None = None
+    ) -> Forest:
+        """Read a saved model: XGBoost's ``.json`` and ``.ubj``, LightGBM's text. The library need not be installed.
+
+        Parameters
+        ----------
+        path : path
+            What ``Booster.save_model`` wrote.
+        iterations, missing
+            As for :meth:`from_booster`; None keeps all rounds in the file.
+        """
+        return cls(**fields_from_file(path, iterations, missing))
+
+    @classmethod
+    def from_trees(
+        cls,
+        trees: Sequence[Tree],
+        *,
+        n_features: int,
+        base: ArrayLike = 0.0,
+        feature_names: Sequence[str] | None = None,
+        library: Library = "lightgbm",
+    ) -> Forest:
+        """Put together trees from elsewhere.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+            In the order in which their values are added.
+        n_features : int
+            Columns of X.
+        base : float or array-like of shape (n_outputs,), default=0
+            The raw score without trees, for each output.
+        feature_names : sequence of str or None, default=None
+            Names of the columns.
+        library : {"lightgbm", "xgboost"}, default="lightgbm"
+            Whose arithmetic to follow: float64 or float32.
+
+        Examples
+        --------
+        A single split, x[0] <= 2:
+
+        >>> import numpy as np
+        >>> from grbb_ext.forest import Tree
+        >>> stump = Tree(feature=np.array([0, -1, -1]), threshold=np.array([2.0, 0.0, 0.0]),
+        ...              left=np.array([1, 0, 0]), right=np.array([2, 0, 0]), default_left=np.array([True, True, True]),
+        ...              value=np.array([[0.0], [-1.0], [1.0]]), cover=np.array([4.0, 3.0, 1.0]), label=np.arange(3))
+        >>> Forest.from_trees([stump], n_features=1).predict([[1.0], [2.0], [2.5], [np.nan]]).tolist()
+        [-1.0, -1.0, 1.0, -1.0]
+        """
+        dtype = np.float32 if library == "xgboost" else np.float64
+        start = np.atleast_1d(np.asarray(base, dtype=dtype))
+        arrays: dict[str, Any] = pack(trees, n_features, len(start), dtype)
+        return cls(
+            **arrays,
+            base=start,
+            n_features=n_features,
+            feature_names=None if feature_names is None else tuple(feature_names),
+            library=library,
+        )
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.tree_output)
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores per row."""
+        return len(self.base)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves among them."""
+        return len(self.feature)
+
+    @cached_property
+    def n_splits(self) -> int:
+        """Number of splits (inner nodes) of all trees."""
+        return int(np.count_nonzero(self.feature >= 0))
+
+    @property
+    def right(self) -> NDArray[np.int32]:
+        """The right child of each node; a leaf is its own."""
+        return np.where(self.feature >= 0, self.left + 1, self.left).astype(np.int32)
+
+    @property
+    def trees_per_round(self) -> int:
+        """Trees that one round of boosting adds for each output together: n_outputs, or 1 with vector leaves."""
+        return 1 if self.value.shape[1] > 1 else self.n_outputs
+
+    def features_used(self) -> NDArray[np.intp]:
+        """Return the columns that some split reads, sorted; ``feature_names`` has their names."""
+        return np.unique(self.feature[self.feature >= 0]).astype(np.intp)
+
+    def predict(self, X: Any, *, start_tree: int = 0, stop_tree: int | None = None) -> Floats:
+        """Return raw scores, bit-equal to those of the library.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or pandas.DataFrame of shape (N, d)
+            Rows.
+        start_tree, stop_tree : int
+            Only these trees, added to the base score.
+
+        Returns
+        -------
+        ndarray of shape (N,), or (N, K) with K outputs
+            float32 from XGBoost, float64 from LightGBM.
+        """
+        start, stop = self._tree_range(start_tree, stop_tree)
+        rows = as_rows(self, X)
+        scores = np.empty((len(rows), self.n_outputs), dtype=self.base.dtype)
+        for block, nodes in self._walk_blocks(rows, start, stop):
+            scores[block] = self._sum(nodes, self.value, start)
+        return scores[:, 0] if self.n_outputs == 1 else scores
+
+    def apply(self, X: Any, *, start_tree: int = 0, stop_tree: int | None = None) -> NDArray[np.int32]:
+        """Return the leaf of each row in each tree, by the library's own number (``pred_leaf=True``).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or pandas.DataFrame of shape (N, d)
+            Rows.
+        start_tree, stop_tree : int
+            Only these trees.
+
+        Returns
+        -------
+        ndarray of int32 of shape (N, n_trees)
+        """
+        start, stop = self._tree_range(start_tree, stop_tree)
+        rows = as_rows(self, X)
+        labels = np.empty((len(rows), stop - start), dtype=np.int32)
+        for block, nodes in self._walk_blocks(rows, start, stop):
+            labels[block] = self.leaf_label[nodes].T
+        return labels
+
+    def features_touched(self, X: Any) -> NDArray[np.bool_]:
+        """Return which features the paths of each row read; what a row costs depends on them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or pandas.DataFrame of shape (N, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of bool of shape (N, d)
+        """
+        rows = as_rows(self, X)
+        touched = np.zeros((len(rows), self.n_features), dtype=bool)
+        used = self.features_used()
+        for block, nodes in self._walk_blocks(rows, 0, self.n_trees):
+            bits = np.zeros((nodes.shape[1], self._path_bits.shape[1]), dtype=np.uint8)
+            for leaves in nodes:
+                bits |= self._path_bits[leaves]
+            touched[block, used] = np.unpackbits(bits, axis=1, count=used.size, bitorder="little")
+        return touched
+
+    @cached_property
+    def leaf_bounds(self) -> LeafBounds:
+        """The least and the most that each tree can add to each output."""
+        lowest, highest = (self._by_output(bounds[self.tree_start[:-1]]) for bounds in self.node_bounds)
+        return LeafBounds(lowest, highest)
+
+    @cached_property
+    def node_bounds(self) -> tuple[Floats, Floats]:
+        """The least and the greatest value among the leaves below each node, each of shape (n_nodes, n_values)."""
+        return _below.bounds(self)
+
+    @cached_property
+    def node_mean(self) -> Floats:
+        """The mean of the leaves below each node, weighted by the training rows that reached them."""
+        return _below.mean(self)
+
+    @cached_property
+    def _plan(self) -> _walk.Plan:
+        special = self.zero_is_missing | (self.category_set >= 0)
+        first = self.tree_start[:-1]
+        return _walk.Plan(
+            feature=self.feature,
+            threshold=self.threshold,
+            left=self.left.astype(np.intp),
+            default_left=self.default_left,
+            zero_is_missing=self.zero_is_missing,
+            category_set=self.category_set,
+            category_start=self.category_start,
+            category_bits=self.category_bits,
+            category_floor=CATEGORY_FLOOR[self.library],
+            tree_start=self.tree_start,
+            tree_depth=np.maximum.reduceat(self.depth, first) if self.n_trees else self.depth,
+            tree_is_plain=~np.logical_or.reduceat(special, first) if self.n_trees else special,
+        )
+
+    @cached_property
+    def _path_bits(self) -> NDArray[np.uint8]:
+        return _below.path_bits(self)
+
+    def _tree_range(self, start: int, stop: int | None) -> tuple[int, int]:
+        stop = self.n_trees if stop is None else stop
+        if not 0 <= start <= stop <= self.n_trees:
+            raise ValueError(f"start_tree and stop_tree must lie between 0 and {self.n_trees}, got {start} and {stop}.")
+        return start, stop
+
+    @property
+    def _kernels(self) -> Any:
+        """The module that walks and adds: compiled where numba is installed."""
+        return _compiled if _compiled.is_available() else _walk
+
+    def _walk(self, rows: Floats, nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start: int) -> None:
+        self._kernels.walk(self._plan, rows, nodes, known, start)
+
+    def _walk_blocks(self, rows: Floats, start: int, stop: int) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        """Yield blocks of rows and their leaves, shape (trees, rows of the block)."""
+        step = max(_NODES_PER_BLOCK // max(stop - start, 1), 1)
+        for begin in range(0, len(rows), step):
+            block = slice(begin, min(begin + step, len(rows)))
+            nodes = np.repeat(self.tree_start[start:stop, None], block.stop - begin, axis=1)
+            self._walk(rows[block], nodes, None, start)
+            yield block, nodes
+
+    def _sum(self, nodes: NDArray[np.int32], value: Floats, start: int) -> Floats:
+        """Add a value of each node, given as (trees, rows), to the base score, tree by tree as the libraries do."""
+        scores = np.repeat(self.base[:, None], nodes.shape[1], axis=1)
+        self._kernels.add(value, nodes, self.tree_output[start : start + len(nodes)], scores)
+        return scores.T
+
+    def _by_output(self, values: Floats) -> Floats:
+        """Spread values of trees, shape (n_trees, n_values), over the outputs."""
+        if self.value.shape[1] > 1:
+            return values
+        spread = np.zeros((self.n_trees, self.n_outputs), dtype=values.dtype)
+        spread[np.arange(self.n_trees), self.tree_output] = values[:, 0]
+        return spread
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays come back writable from a pickle; the constructor closes them again.
+        return Forest, tuple(getattr(self, entry.name) for entry in fields(self))
+
+    def __repr__(self) -> str:
+        outputs = "1 output" if self.n_outputs == 1 else f"{self.n_outputs} outputs"
+        return (
+            f"Forest({self.library}, {self.n_trees} trees, {self.n_splits} splits, {self.features_used().size} of "
+            f"{self.n_features} features, {outputs})"
+        )

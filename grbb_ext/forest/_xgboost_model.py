@@ -1,0 +1,136 @@
+"""XGBoost's saved model (JSON or UBJSON) as trees."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.forest._base_margin import base_margin
+from grbb_ext.forest._tree import Tree, pack
+
+
+def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dict[str, Any]:
+    """Read the document of ``Booster.save_model`` or ``save_raw``.
+
+    XGBoost compares and adds in float32, in the order of the trees. It sends a row left where x < t; as there is no
+    float32 between t and its predecessor, that is x <= nextafter(t, -inf). At a categorical node the stored categories
+    go right, so the children change places here. The weights of dart are multiplied into the leaves, in float32 as its
+    predictor does.
+
+    Parameters
+    ----------
+    document : dict
+        The decoded document.
+    iterations : int or None, default=None
+        Boosting rounds to keep; None keeps all, as ``Booster.predict`` does.
+
+    Returns
+    -------
+    dict
+        The fields of a forest.
+    """
+    learner = document["learner"]
+    booster = learner["gradient_booster"]
+    kind = booster["name"]
+    if kind not in ("gbtree", "dart"):
+        raise ValueError(f"booster={kind!r} has no trees; only 'gbtree' and 'dart' can be read.")
+    model = (booster["gbtree"] if kind == "dart" else booster)["model"]
+    parameters = learner["learner_model_param"]
+    n_features = int(parameters["num_feature"])
+    n_outputs = max(int(parameters.get("num_target", 1)), int(parameters["num_class"]), 1)
+    n_trees = len(model["trees"])
+    if iterations is not None:
+        n_trees = _trees_of_rounds(model, n_outputs, iterations)
+    weights = np.asarray(booster["weight_drop"] if kind == "dart" else np.ones(n_trees), dtype=np.float32)
+    if weights.size < n_trees or len(model["tree_info"]) < n_trees:
+        raise ValueError("the model has fewer tree weights or classes than trees.")
+    trees = [_read_tree(model["trees"][i], int(model["tree_info"][i]), weights[i], n_outputs) for i in range(n_trees)]
+    objective = learner["objective"]["name"]
+    if not model["trees"] and parameters.get("boost_from_average", "0") != "0":
+        objective = "reg:squarederror"  # the base score awaits its estimate, and XGBoost applies no link to it yet
+    names = [str(name) for name in learner.get("feature_names", [])]
+    return {
+        **pack(trees, n_features, n_outputs, np.float32),
+        "base": base_margin(parameters["base_score"], objective, n_outputs),
+        "n_features": n_features,
+        "feature_names": tuple(names) or None,
+        "categories": _read_categories(model.get("cats", {})),
+        "library": "xgboost",
+    }
+
+
+def _trees_of_rounds(model: dict[str, Any], n_outputs: int, iterations: int) -> int:
+    """Return how many trees the first rounds have."""
+    indptr = model.get("iteration_indptr")
+    if indptr is None:  # written before XGBoost 1.7
+        parallel = int(model["gbtree_model_param"].get("num_parallel_tree", 1)) or 1
+        indptr = np.arange(0, len(model["trees"]) + 1, parallel * n_outputs)
+    if not 0 < iterations < len(indptr):
+        raise ValueError(
+            f"iterations must lie between 1 and {len(indptr) - 1}, the rounds of the model; got {iterations}."
+        )
+    return int(indptr[iterations])
+
+
+def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs: int) -> Tree:
+    left = np.asarray(tree["left_children"], dtype=np.int32)
+    right = np.asarray(tree["right_children"], dtype=np.int32)
+    is_leaf = left == -1
+    conditions = np.asarray(tree["split_conditions"], dtype=np.float32)
+    default_left = np.asarray(tree["default_left"]).astype(bool)
+    categories = {}
+    segments = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
+    members = np.asarray(tree["categories"], dtype=np.int64)
+    for node, begin, size in segments:
+        categories[int(node)] = members[int(begin) : int(begin) + int(size)]
+    swapped = np.zeros(left.size, dtype=bool)
+    swapped[list(categories)] = True
+    size_leaf_vector = int(tree["tree_param"].get("size_leaf_vector", 1))
+    if size_leaf_vector > 1:
+        if size_leaf_vector != n_outputs:
+            raise ValueError(f"a tree has leaves of {size_leaf_vector} values for {n_outputs} outputs.")
+        value = _vector_leaves(tree, is_leaf, right, n_outputs)
+    else:
+        value = conditions[:, None]
+    return Tree(
+        feature=np.where(is_leaf, -1, np.asarray(tree["split_indices"], dtype=np.int32)),
+        threshold=np.nextafter(conditions, np.float32(-np.inf)),
+        left=np.where(swapped, right, left),
+        right=np.where(swapped, left, right),
+        default_left=default_left ^ swapped,
+        value=value * weight,
+        cover=np.asarray(tree["sum_hessian"], dtype=np.float64),
+        label=np.arange(left.size, dtype=np.int32),
+        output=output,
+        categories=categories,
+    )
+
+
+def _vector_leaves(tree: dict[str, Any], is_leaf: NDArray[np.bool_], right: NDArray[np.int32], k: int) -> Any:
+    """Return the leaves of ``multi_strategy="multi_output_tree"``, shape (n_nodes, k)."""
+    if "leaf_weights" not in tree:  # before XGBoost 3.2 every node has a vector
+        return np.asarray(tree["base_weights"], dtype=np.float32).reshape(-1, k)
+    values = np.zeros((is_leaf.size, k), dtype=np.float32)
+    # Leaves have no right child: its place holds the position of the leaf's vector.
+    values[is_leaf] = np.asarray(tree["leaf_weights"], dtype=np.float32).reshape(-1, k)[right[is_leaf]]
+    return values
+
+
+def _read_categories(container: dict[str, Any]) -> dict[int, tuple[Any, ...]]:
+    """Return the names of the categories of each column that was a pandas categorical, in the order of their codes."""
+    categories: dict[int, tuple[Any, ...]] = {}
+    for column, encoding in enumerate(container.get("enc", [])):
+        values = np.asarray(encoding["values"])
+        if values.size == 0:
+            continue
+        if "offsets" in encoding:
+            text = values.astype(np.int8).tobytes()
+            ends = np.asarray(encoding["offsets"]).tolist()
+            names = (text[a:b].decode("utf-8") for a, b in pairwise(ends))
+            categories[column] = tuple(names)
+        else:
+            categories[column] = tuple(values.tolist())
+    return categories

@@ -1,0 +1,158 @@
+"""A batch of rows on its way: who may leave, who buys what, who walks on."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.forest import Forest, ForestCursor
+from grbb_ext.ondemand._purchases import Purchases
+from grbb_ext.ondemand._result import BUDGET, FAILED, FINISHED
+from grbb_ext.ondemand._rules import StoppingRule
+from grbb_ext.ondemand._sources import Batch
+
+Floats = NDArray[np.floating[Any]]
+Bools = NDArray[np.bool_]
+Unknown = Literal["mean", "missing"]
+Order = Literal["worth", "trees"]
+
+
+class Evaluation:
+    """Evaluates one batch.
+
+    Parameters
+    ----------
+    forest : Forest
+        The model.
+    batch : Batch
+        The rows, with what is free.
+    rule : StoppingRule or None
+        When rows may leave early.
+    budget : ndarray of shape (n,) or None
+        The most to spend on each row.
+    unknown, order
+        As for :class:`~grbb_ext.OnDemandPredictor`.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, n_outputs)
+        Raw scores; NaN for failed rows.
+    status : ndarray of str of shape (n,)
+        Why a row was left alone.
+    trees : ndarray of int of shape (n,)
+        Trees evaluated before the first open one.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        batch: Batch,
+        rule: StoppingRule | None,
+        budget: NDArray[np.float64] | None,
+        unknown: Unknown,
+        order: Order,
+    ) -> None:
+        self.forest, self.batch, self.rule, self.budget = forest, batch, rule, budget
+        self.unknown, self.order = unknown, order
+        n = len(batch.ids)
+        self.scores = np.full((n, forest.n_outputs), np.nan, dtype=forest.base.dtype)
+        self.status = np.full(n, "", dtype="<U9")
+        self.trees = np.zeros(n, dtype=np.intp)
+        self._purchases = Purchases(batch.costs)
+        self._wanted = np.zeros(forest.n_features, dtype=bool)
+        self._wanted[forest.features_used()] = True
+        # The rows still on their way, their places, and the number of trees after which the rule looks at them.
+        self._rows = np.arange(n)
+        self._cursor = ForestCursor(forest, n)
+        self._horizon = np.full(n, forest.n_trees if rule is None else min(rule.step, forest.n_trees), dtype=np.intp)
+
+    def run(self) -> None:
+        """Evaluate all rows as far as they go."""
+        while self._rows.size:
+            self._cursor.advance(self.batch.X[self._rows], self.batch.known[self._rows])
+            self._let_leave()
+            wanted = self._choose()
+            sources = self._purchases.sources_of(wanted, self.batch.fetched[self._rows])
+            for source in np.flatnonzero(sources.any(axis=0)):
+                buyers = self._rows[sources[:, source] & ~self.batch.failed[self._rows]]
+                if buyers.size:
+                    self.batch.buy(int(source), buyers)
+            self.batch.complete(self._rows, self._wanted)
+
+    def _let_leave(self) -> None:
+        """Take rows that are done from those on their way."""
+        self._leave(self.batch.failed[self._rows], FAILED, None)
+        finished = self._cursor.finished
+        self._leave(finished, FINISHED, self._cursor.take(finished.nonzero()[0]).raw_scores())
+        if self.rule is None:
+            return
+        if self.rule.one_by_one:
+            self._apply(self.rule, np.ones(self._rows.size, dtype=bool), self.forest.n_trees)
+            return
+        for horizon in range(self.rule.step, self.forest.n_trees, self.rule.step):
+            at_horizon = (self._horizon == horizon) & (self._cursor.finished_trees() >= horizon)
+            self._horizon[at_horizon] = min(horizon + self.rule.step, self.forest.n_trees)
+            self._apply(self.rule, at_horizon, horizon)
+
+    def _apply(self, rule: StoppingRule, candidates: Bools, stop_tree: int) -> None:
+        """Let those of the candidates leave that the rule allows to."""
+        at = np.flatnonzero(candidates)
+        if at.size == 0:
+            return
+        leaves, scores = rule.leaves(self._cursor.take(at), stop_tree)
+        mask = np.zeros(self._rows.size, dtype=bool)
+        mask[at[leaves]] = True
+        self._leave(mask, rule.status, self._estimate(at[leaves]) if scores is None else scores[leaves])
+
+    def _choose(self) -> Bools:
+        """Return the features to buy now, shape (rows, d); rows that can pay for none of those they need leave."""
+        needed = self._cursor.needed(self._horizon)
+        if self.budget is not None:
+            needed &= self._purchases.affordable(self.batch.fetched[self._rows], self.budget[self._rows])
+            poor = np.asarray(~needed.any(axis=1))
+            self._leave(poor, BUDGET, self._estimate(np.flatnonzero(poor)))
+            needed = needed[~poor]
+        elif self.rule is None or not self.rule.one_by_one:
+            return needed  # all of it will be read in any case
+        return self._first(needed) if self.order == "trees" else self._worthiest(needed)
+
+    def _worthiest(self, allowed: Bools) -> Bools:
+        """Mark for each row the feature that takes the most uncertainty away for its price."""
+        price = self._purchases.marginals(self.batch.fetched[self._rows])
+        spread = np.where(allowed, self._cursor.spread(self._horizon), -1.0)
+        # Among features that cost nothing now the one with the most open walks is as good as any.
+        worth = np.where(price > 0, spread / np.where(price > 0, price, 1.0), np.where(allowed, np.inf, -1.0))
+        chosen = np.zeros_like(allowed)
+        chosen[np.arange(len(worth)), worth.argmax(axis=1)] = True
+        return chosen
+
+    def _first(self, allowed: Bools) -> Bools:
+        """Mark for each row the first allowed feature, in the order of the trees, at which a walk stands."""
+        feature = self.forest.feature[self._cursor.nodes]
+        row = np.arange(self._rows.size)
+        candidate = (feature >= 0) & allowed[row, feature] & (np.arange(len(feature))[:, None] < self._horizon)
+        chosen = np.zeros_like(allowed)
+        chosen[row, feature[candidate.argmax(axis=0), row]] = True
+        return chosen
+
+    def _estimate(self, at: NDArray[np.intp]) -> Floats:
+        """Return scores of rows with open walks."""
+        cursor, rows = self._cursor.take(at), self._rows[at]
+        if self.unknown == "missing":
+            cursor.advance(np.where(self.batch.known[rows], self.batch.X[rows], np.nan))
+        return cursor.expected_scores()
+
+    def _leave(self, mask: Bools, status: str, scores: Floats | None) -> None:
+        """Write down what is known of some rows and drop them."""
+        if not mask.any():
+            return
+        leaving = self._rows[mask]
+        self.status[leaving] = status
+        self.trees[leaving] = self._cursor.finished_trees()[mask]
+        if scores is not None:
+            self.scores[leaving] = scores.reshape(-1, self.forest.n_outputs)
+        staying = np.flatnonzero(~mask)
+        self._rows, self._horizon = self._rows[staying], self._horizon[staying]
+        self._cursor = self._cursor.take(staying)

@@ -1,0 +1,64 @@
+"""Which sources to buy next, within a budget."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.costs import FeatureCosts
+from grbb_ext.costs._exact import decimal, exact_sum
+
+Bools = NDArray[np.bool_]
+
+# Only sums closer to the budget than this are added up again in decimals.
+_CLOSE = 1e-9
+
+
+class Purchases:
+    """Prices of features for rows that have paid different sources.
+
+    Parameters
+    ----------
+    costs : FeatureCosts
+        Bound to the columns of the forest.
+
+    Examples
+    --------
+    >>> costs = FeatureCosts(needs=[["draw", "chol"], ["draw", "fbs"]], prices={"draw": 2.1, "chol": 5.2, "fbs": 3.1})
+    >>> purchases = Purchases(costs)
+    >>> paid = np.array([[False, False, False], [True, False, False]])
+    >>> purchases.affordable(paid, np.array([5.2, 5.2])).tolist()
+    [[False, True], [False, True]]
+    """
+
+    def __init__(self, costs: FeatureCosts) -> None:
+        self.prices = costs.prices
+        self.needs: Bools = np.asarray(costs.needs.toarray(), dtype=bool)
+
+    def affordable(self, fetched: Bools, budget: NDArray[np.float64]) -> Bools:
+        """Return which features each row can still pay, shape (n, d).
+
+        Parameters
+        ----------
+        fetched : ndarray of bool of shape (n, n_sources)
+            What each row has paid.
+        budget : ndarray of shape (n,)
+            The most that each row may spend in all.
+        """
+        spent = fetched @ self.prices
+        total = spent[:, None] + self.marginals(fetched)
+        gap = budget[:, None] - total
+        fits = gap >= 0
+        # 0.1 + 0.2 fits a budget of 0.3: near the limit prices are added as decimals.
+        for row, feature in np.argwhere(np.abs(gap) <= _CLOSE * np.maximum(budget, 1.0)[:, None]):
+            paid = self.prices[fetched[row] | self.needs[feature]]
+            fits[row, feature] = exact_sum(paid.tolist()) <= decimal(float(budget[row]))
+        return np.asarray(fits)
+
+    def marginals(self, fetched: Bools) -> NDArray[np.float64]:
+        """Return what each feature would cost each row now, shape (n, d)."""
+        return np.asarray(np.where(fetched, 0.0, self.prices) @ self.needs.T)
+
+    def sources_of(self, features: Bools, fetched: Bools) -> Bools:
+        """Return the unpaid sources of some features of each row, shape (n, n_sources)."""
+        return np.asarray((features @ self.needs) & ~fetched)

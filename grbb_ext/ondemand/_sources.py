@@ -1,0 +1,172 @@
+"""What is known of a batch of rows, and how sources add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.costs import FeatureCosts
+from grbb_ext.ondemand._result import FetchError, list_rows
+
+Fetch = Callable[[NDArray[Any]], Any]
+Derive = Callable[[dict[Any, NDArray[Any]]], Any]
+Rows = NDArray[np.intp]
+
+
+def as_floats(values: Any) -> NDArray[np.float64]:
+    """Return a column as float64, None and pandas' NA as NaN."""
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(values, dtype=np.float64)
+
+
+def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
+    """Return what a source gave as columns by name.
+
+    Parameters
+    ----------
+    returned : mapping, pandas.DataFrame, array-like or None
+        An array has one column for each of `own`, and may be one-dimensional if there is one; None is nothing.
+    own : sequence
+        The features that need this source and no other.
+
+    Examples
+    --------
+    >>> as_columns([[1.0, 2.0]], ["a", "b"])["b"].tolist()
+    [2.0]
+    """
+    if returned is None:
+        return {}
+    if isinstance(returned, Mapping) or hasattr(returned, "columns"):
+        return {name: returned[name] for name in getattr(returned, "columns", returned)}
+    array = np.asarray(returned)
+    if array.ndim == 1 and len(own) == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] != len(own):
+        raise ValueError(
+            f"it returned an array of shape {array.shape}, where a column for each of {list(own)} belongs. Return a "
+            "dict from feature to values to be explicit."
+        )
+    return {name: array[:, j] for j, name in enumerate(own)}
+
+
+class Batch:
+    """The values of some rows as far as they are known.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n,)
+        Row ids, as sources get them.
+    costs : FeatureCosts
+        Bound to the columns of the forest.
+    fetch : mapping from source to callable
+        The sources.
+    derive : mapping from feature to callable
+        Features that are computed from what sources return.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Values, NaN where unknown.
+    known : ndarray of bool of shape (n, d)
+        Which values may be read.
+    fetched : ndarray of bool of shape (n, n_sources)
+        Which sources were asked.
+    failed : ndarray of bool of shape (n,)
+        Rows of calls that failed.
+    errors : list of FetchError
+        Those failures.
+    """
+
+    def __init__(
+        self, ids: NDArray[Any], costs: FeatureCosts, fetch: Mapping[Any, Fetch], derive: Mapping[Any, Derive]
+    ) -> None:
+        self.ids, self.costs, self.fetch, self.derive = ids, costs, fetch, derive
+        n, d = len(ids), costs.n_features
+        self.needs: NDArray[np.bool_] = np.asarray(costs.needs.toarray(), dtype=bool)
+        self.X = np.full((n, d), np.nan)
+        self.present = np.zeros((n, d), dtype=bool)
+        self.known = np.zeros((n, d), dtype=bool)
+        self.fetched = np.zeros((n, len(costs.sources)), dtype=bool)
+        self.failed = np.zeros(n, dtype=bool)
+        self.errors: list[FetchError] = []
+        self._extra: dict[Any, NDArray[Any]] = {}
+
+    def give(self, feature: int, values: Any) -> None:
+        """Set a feature that needs no source, for all rows."""
+        self.X[:, feature] = values
+        self.present[:, feature] = self.known[:, feature] = True
+
+    def buy(self, source: int, rows: Rows) -> None:
+        """Ask a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`."""
+        name = self.costs.sources[source]
+        self.fetched[rows, source] = True
+        users = np.flatnonzero(self.needs[:, source])
+        own = users[self.needs[users].sum(axis=1) == 1]
+        try:
+            columns = as_columns(self.fetch[name](self.ids[rows]), [self.costs.features[j] for j in own])
+            self._store(columns, {self.costs.features[j]: int(j) for j in users}, rows)
+        except Exception as error:  # whatever a user's callable raises
+            self._fail(name, rows, f"Source {name!r}", error)
+
+    def complete(self, rows: Rows, wanted: NDArray[np.bool_]) -> None:
+        """Make known what has all its sources now, deriving features where needed.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Positions of rows that were bought something.
+        wanted : ndarray of bool of shape (d,)
+            Features that matter; only these are derived and missed.
+        """
+        unpaid = ~self.fetched[rows] @ self.needs.T
+        waiting = wanted & ~(unpaid | self.known[rows] | self.failed[rows, None])
+        for feature in np.flatnonzero(waiting.any(axis=0)):
+            ready = rows[waiting[:, feature] & ~self.failed[rows]]
+            name = self.costs.features[feature]
+            if name in self.derive:
+                try:
+                    self._store({name: self.derive[name](self._columns(ready))}, {name: int(feature)}, ready)
+                except Exception as error:  # whatever a user's callable raises
+                    self._fail(name, ready, f"The callable that derives {name!r}", error)
+                    continue
+            absent = ready[~self.present[ready, feature]]
+            if absent.size:
+                sources = self.costs.sources_of(name)
+                nothing = ValueError(f"none of its sources {list(sources)} returned it. Return it, or use derive=.")
+                self._fail(sources[-1], absent, f"The feature {name!r}", nothing)
+            self.known[ready, feature] = self.present[ready, feature]
+
+    def _store(self, columns: Mapping[Any, Any], features: Mapping[Any, int], rows: Rows) -> None:
+        """Keep columns; those of features that do not need the source are left out, other names wait for `derive`."""
+        arrays = {}
+        for name, values in columns.items():
+            try:
+                arrays[name] = as_floats(values) if name in features else np.asarray(values)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{name!r} is not numeric ({error}). Return numbers, or category codes.") from error
+            if arrays[name].shape != rows.shape:
+                raise ValueError(f"{name!r} has shape {arrays[name].shape} for {rows.size} rows.")
+        for name, array in arrays.items():
+            if name in features:
+                self.X[rows, features[name]] = array
+                self.present[rows, features[name]] = True
+            elif name not in self.costs.features:
+                numeric = array.dtype.kind in "biuf"
+                empty = np.full(len(self.ids), np.nan, dtype=np.float64 if numeric else object)
+                self._extra.setdefault(name, empty)[rows] = array
+
+    def _columns(self, rows: Rows) -> dict[Any, NDArray[Any]]:
+        """Return all that is there for some rows, by name; NaN where a source was not asked."""
+        features = {name: self.X[rows, j] for j, name in enumerate(self.costs.features) if self.present[rows, j].any()}
+        return features | {name: values[rows] for name, values in self._extra.items()}
+
+    def _fail(self, source: Any, rows: Rows, who: str, error: Exception) -> None:
+        self.failed[rows] = True
+        ids = self.ids[rows]
+        failure = FetchError(f"{who} failed for {list_rows(ids)}: {type(error).__name__}: {error}", source, ids)
+        failure.__cause__ = error
+        self.errors.append(failure)
