@@ -174,7 +174,7 @@ def cost_path(
     Parameters
     ----------
     fit : callable
-        ``fit(mu)`` trains and returns a model: a booster of either library, or a :class:`grbb_ext.Forest`.
+        ``fit(mu)`` trains and returns a model: a booster of either library, or a :class:`grbb_ext.forest.Forest`.
     costs : FeatureCosts
         The prices that the models were trained with.
     mu : iterable of float, default=(0, 4**-5, ..., 4**4)
@@ -229,8 +229,5 @@ def _size(model: Any, costs: FeatureCosts) -> tuple[float, int, int]:
         raise TypeError("fit(mu) returned None: it has to return the model.")
     if hasattr(model, "ledger_") and hasattr(model, "num_trees"):
         return costs.total(model.ledger_.used), int(model.num_trees()), int(model.ledger_.used.sum())
-    if hasattr(model, "features_used"):
-        forest = model
-    else:
-        forest = Forest.from_booster(model)
+    forest = model if hasattr(model, "features_used") else Forest.from_booster(model)
     return costs.total(forest), int(forest.n_trees), len(forest.features_used())

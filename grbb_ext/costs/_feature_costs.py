@@ -19,7 +19,7 @@ from grbb_ext.costs._needs import needs_matrix, read_needs, read_prices
 
 @runtime_checkable
 class ForestLike(Protocol):
-    """What costs ask of a model; :class:`grbb_ext.Forest` has it."""
+    """What costs ask of a model; :class:`grbb_ext.forest.Forest` has it."""
 
     n_features: int
     n_trees: int
@@ -284,7 +284,7 @@ class FeatureCosts:
         Parameters
         ----------
         features : iterable of names or indices, boolean mask, a single feature, or a forest
-            What is used. A forest is anything with ``features_used()``, such as :class:`grbb_ext.Forest`.
+            What is used. A forest is anything with ``features_used()``, such as :class:`grbb_ext.forest.Forest`.
 
         Returns
         -------
