@@ -307,7 +307,7 @@ def grbb_objective(
 
     Pass it as ``obj=`` to ``xgboost.train`` (with ``"base_score": 0`` in the parameters) or as
     ``params["objective"]`` to ``lightgbm.train``, with a data set of all N rows in the order of y. For more than two
-    classes also set ``num_class`` to :attr:`GRBBObjective.n_outputs_`.
+    classes also set ``num_class`` to ``obj.n_outputs_``.
 
     Parameters
     ----------

@@ -79,13 +79,17 @@ def nearest_neighbors(
     [1, 0, 1]
     """
     chosen = choose_method(X, metric, method)
+    exact_afterwards = metric == "euclidean" and not isinstance(X, sp.csr_array)
+    if exact_afterwards:
+        # Both searches expand |a - b|^2, which loses the distance of close rows that lie far from the origin.
+        X = X - X.mean(axis=0)
     if chosen == "faiss":
         found, distances = _faiss(X, n_neighbors + 1, metric)
     else:
         found, distances = _exact(X, n_neighbors + 1, metric, "auto" if chosen == "tree" else "brute", n_jobs, verbose)
     neighbors = _without_self(found)
-    if metric == "euclidean" and not isinstance(X, sp.csr_array):
-        # Both searches expand |a - b|^2, which loses the distance of close rows; k differences per row restore it.
+    if exact_afterwards:
+        # What centring leaves of that error, k differences per row remove.
         distances = _exact_distances(X, neighbors)
         order = np.argsort(distances, axis=1, kind="stable")
         return np.take_along_axis(neighbors, order, axis=1), np.take_along_axis(distances, order, axis=1)
@@ -117,14 +121,12 @@ def _exact(
 
 
 def _faiss(X: Matrix, k: int, metric: str) -> tuple[Index, NDArray[np.float64]]:
-    """Search an inverted file, probing more cells until the recall on a sample is as wanted.
-
-    Rows are centred first: faiss works in float32.
-    """
+    """Search an inverted file, probing more cells until the recall on a sample is as wanted."""
     import faiss
 
-    rows = np.ascontiguousarray(X - X.mean(axis=0) if metric == "euclidean" else X, dtype=np.float32)
+    rows = np.ascontiguousarray(X, dtype=np.float32)
     if metric == "cosine":
+        rows = rows.copy()
         faiss.normalize_L2(rows)
     n_rows, n_columns = rows.shape
     n_cells = max(1, int(np.sqrt(n_rows)))

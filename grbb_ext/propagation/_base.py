@@ -24,7 +24,7 @@ Index = NDArray[np.intp]
 
 # Beyond about 3,000 unknowns the fill of a sparse LU on a neighbour graph costs more than conjugate gradients.
 _DIRECT_UP_TO = 3_000
-_COLUMNS_PER_BLOCK = 32
+_COLUMNS_PER_BLOCK = 16
 
 
 class Propagation(ABC):
@@ -110,7 +110,7 @@ class Propagation(ABC):
         Parameters
         ----------
         values : array-like of shape (n,) or (n, K)
-            Values on the labelled rows, in the order of :attr:`labeled`.
+            Values on the labelled rows, in the order of `labeled`.
 
         Returns
         -------

@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grbb_ext.propagation._ordering import local_order
+
 
 class SolverError(RuntimeError):
     """A linear system could not be solved to the tolerance asked for."""
@@ -34,12 +36,18 @@ class ConjugateGradientSolver:
     """
 
     def __init__(self, A: sp.csr_array, tol: float, max_iter: int = 10_000) -> None:
-        self._A, self._tol, self._max_iter = A, tol, max_iter
-        diagonal = A.diagonal()
+        self._A, self._order = local_order(A)
+        self._tol, self._max_iter = tol, max_iter
+        diagonal = self._A.diagonal()
         self._inverse_diagonal = 1.0 / np.where(diagonal > 0, diagonal, 1.0)[:, None]
 
     def __call__(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the solution for each column of `B`."""
+        X = np.empty_like(B)
+        X[self._order] = self._solve(B[self._order])
+        return X
+
+    def _solve(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         X = np.zeros_like(B)
         R = B.copy()
         target = self._tol**2 * np.einsum("ij,ij->j", B, B)

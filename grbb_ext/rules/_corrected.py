@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.losses._base import Floats
 from grbb_ext.rules._labeled_gradient import LabeledGradient
+from grbb_ext.rules._product import propagate
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class CorrectedRule:
     ----------
     labeled_gradient : LabeledGradient
         Eq. 5.
-    P_bar : ndarray of float32 of shape (N, n)
+    P_bar : ndarray of float32 of shape (N, n), row-major
         The operator; the identity on labelled rows, where the correction vanishes.
     correction : float
         :math:`\rho`.
@@ -47,14 +48,13 @@ class CorrectedRule:
         H_l = H[self.labeled_gradient.rows]
         parts = [g_l, H_l, h_l] if self.newton else [g_l, H_l]
         # One pass over P_bar serves all right-hand sides: reading it is what a round costs.
-        stacked = np.concatenate([part.reshape(g_l.shape[0], -1) for part in parts], axis=1).astype(np.float32)
-        extended = self.P_bar @ stacked
-        width = extended.shape[1] // len(parts)
-        gradient, smooth, *curvature = (
-            extended[:, i * width : (i + 1) * width].reshape(H.shape) for i in range(len(parts))
-        )
-        hessian = curvature[0] if self.newton else np.ones_like(gradient)
-        gradient = gradient + self.correction * hessian * (H - smooth)
+        extended = propagate(self.P_bar, np.stack(parts, axis=1).reshape(g_l.shape[0], -1))
+        extended = extended.reshape(-1, len(parts), *H.shape[1:])
+        hessian = np.ascontiguousarray(extended[:, 2]) if self.newton else np.ones(H.shape, dtype=np.float32)
+        gradient = H - extended[:, 1]
+        gradient *= hessian
+        gradient *= self.correction
+        gradient += extended[:, 0]
         # Where no label reaches, the row of P_bar is 0 and the correction would pull the score to 0.
         gradient[self.unreachable] = 0.0
-        return gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype)
+        return gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype, copy=False)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.losses._base import Floats
 from grbb_ext.rules._labeled_gradient import LabeledGradient
+from grbb_ext.rules._product import propagate
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class PaperRule:
     ----------
     labeled_gradient : LabeledGradient
         Eq. 5.
-    P_bar : ndarray of float32 of shape (N, n)
+    P_bar : ndarray of float32 of shape (N, n), row-major
         The operator; the identity on labelled rows.
     """
 
@@ -29,5 +30,5 @@ class PaperRule:
     def __call__(self, H: Floats) -> tuple[Floats, Floats]:
         """Return gradient and hessian of all rows."""
         g_l, _ = self.labeled_gradient(H)
-        gradient = (self.P_bar @ g_l.astype(np.float32)).astype(H.dtype, copy=False)
+        gradient = propagate(self.P_bar, g_l).astype(H.dtype, copy=False)
         return gradient, np.ones_like(gradient)

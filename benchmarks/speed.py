@@ -1,0 +1,293 @@
+"""What the objective costs: time per boosting round, set-up time, growth with rows and memory.
+
+``python -m benchmarks.speed`` writes ``docs/results/speed.csv`` (one row per measurement) and ``docs/results/speed.md``
+(the tables of the documentation). ``--quick`` stops at 10,000 rows, ``--million`` goes on to 1,000,000. Nothing else
+should run meanwhile: the numbers are ratios within one interleaved run, but two cores are soon disturbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import multiprocessing
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+import xgboost as xgb
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from grbb_ext import GRBBObjective, grbb_objective, knn_graph
+
+RESULTS = Path("docs/results")
+N_COLUMNS, N_LABELED = 50, 100
+RULES: dict[str, dict[str, Any]] = {"default": {}, "paper": {"preset": "paper"}, "corrected": {"rule": "corrected"}}
+WARM_UP = 3  # the first rounds allocate
+TIME_LIMIT = 900
+
+Rows = NDArray[np.float32]
+
+
+def rows_and_labels(n_rows: int) -> tuple[Rows, NDArray[np.int64], NDArray[np.int64]]:
+    """Return rows on a curved 6-dimensional surface in 50 columns, with noise; their classes; and y with 100 labels."""
+    random = np.random.default_rng(0)
+    latent = random.normal(size=(n_rows, 6)).astype(np.float32)
+    X = np.tanh(latent @ random.normal(size=(6, N_COLUMNS)).astype(np.float32))
+    X += 0.1 * random.normal(size=X.shape).astype(np.float32)
+    truth = (latent[:, 0] + np.sin(2 * latent[:, 1]) > 0).astype(np.int64)
+    y = np.full(n_rows, -1)
+    labeled = random.choice(n_rows, N_LABELED, replace=False)
+    y[labeled] = truth[labeled]
+    return X, truth, y
+
+
+# --- time per round ---------------------------------------------------------------------------------------------------
+
+
+class Replay:
+    """The floor: a Python objective that hands out ready arrays, those of an earlier run, so that trees are equal."""
+
+    def __init__(self, obj: GRBBObjective) -> None:
+        self._obj, self._ready, self._next = obj, list[Any](), 0
+
+    def record(self, scores: Any, data: Any) -> Any:
+        """Ask the objective and keep what it says."""
+        self._ready.append(self._obj(scores, data))
+        return self._ready[-1]
+
+    def __call__(self, scores: Any, data: Any) -> Any:
+        """Say it again."""
+        self._next += 1
+        return self._ready[self._next - 1]
+
+
+def xgboost_round(X: Rows, obj: Any, soft: NDArray[np.float32]) -> Callable[[int], None]:
+    data = xgb.QuantileDMatrix(X, label=soft if obj is None else None)
+    start = {"objective": "binary:logistic", "base_score": 0.5} if obj is None else {"base_score": 0}
+    booster = xgb.Booster({"max_depth": 6, "eta": 0.1, "tree_method": "hist"} | start, cache=[data])
+    return lambda i: booster.update(data, i, fobj=obj)
+
+
+def lightgbm_round(X: Rows, obj: Any, soft: NDArray[np.float32]) -> Callable[[int], None]:
+    data = lgb.Dataset(X, label=soft if obj is None else None)
+    start = {"objective": "cross_entropy" if obj is None else "none", "boost_from_average": False}
+    booster = lgb.Booster({"num_leaves": 63, "max_depth": 6, "learning_rate": 0.1, "verbosity": -1} | start, data)
+
+    def step(i: int) -> None:
+        booster.update(fobj=obj)
+
+    return step
+
+
+def time_rounds(n_rows: int, n_rounds: int) -> list[dict[str, Any]]:
+    """Time one round of each variant in turn, again and again; return the medians."""
+    X, _, y = rows_and_labels(n_rows)
+    graph = knn_graph(X)
+    rules = {name: grbb_objective(None, y, graph=graph, **keywords) for name, keywords in RULES.items()}
+    soft = rules["default"].targets_
+    assert soft is not None
+    table = []
+    for library, make in (("XGBoost", xgboost_round), ("LightGBM", lightgbm_round)):
+        steps = {"built-in": make(X, None, soft)}
+        for name, obj in rules.items():
+            replay = Replay(obj)
+            recording = make(X, replay.record, soft)
+            for i in range(n_rounds + WARM_UP):
+                recording(i)
+            steps[name], steps[f"floor of {name}"] = make(X, obj, soft), make(X, replay, soft)
+        seconds: dict[str, list[float]] = {name: [] for name in steps}
+        for i in tqdm(range(n_rounds + WARM_UP), desc=f"{library} rounds at {n_rows:,}", leave=False):
+            for name, step in steps.items():
+                start = time.perf_counter()
+                step(i)
+                if i >= WARM_UP:
+                    seconds[name].append(time.perf_counter() - start)
+        median = {name: float(np.median(values)) for name, values in seconds.items()}
+        for name in ("built-in", *rules):
+            floor = median.get(f"floor of {name}", median[name])
+            table.append(
+                {
+                    "question": "round",
+                    "library": library,
+                    "method": name,
+                    "rows": n_rows,
+                    "seconds": median[name],
+                    "over_built_in": median[name] / median["built-in"],
+                    "over_floor": median[name] / floor,
+                }
+            )
+    return table
+
+
+# --- set-up -----------------------------------------------------------------------------------------------------------
+
+
+def setup_default(X: Rows, y: NDArray[np.int64]) -> None:
+    grbb_objective(X, y)
+
+
+def setup_paper(X: Rows, y: NDArray[np.int64]) -> None:
+    grbb_objective(X, y, preset="paper")
+
+
+def setup_brute_force(X: Rows, y: NDArray[np.int64]) -> None:
+    grbb_objective(X, y, method="brute")
+
+
+def setup_graph_only(X: Rows, y: NDArray[np.int64]) -> None:
+    knn_graph(X)
+
+
+def setup_label_spreading(X: Rows, y: NDArray[np.int64]) -> None:
+    from sklearn.semi_supervised import LabelSpreading
+
+    LabelSpreading(kernel="knn", n_neighbors=9, n_jobs=-1).fit(X, y)
+
+
+def setup_graphlearning(X: Rows, y: NDArray[np.int64]) -> None:
+    import graphlearning as gl
+
+    labeled = np.flatnonzero(y >= 0)
+    gl.ssl.poisson(gl.weightmatrix.knn(X, 9)).fit(labeled, y[labeled])
+
+
+SETUPS: dict[str, Callable[[Rows, NDArray[np.int64]], None]] = {
+    "grbb_ext, default": setup_default,
+    "grbb_ext, paper preset": setup_paper,
+    "grbb_ext, default, exact neighbours": setup_brute_force,
+    "grbb_ext, graph alone": setup_graph_only,
+    "scikit-learn LabelSpreading(knn)": setup_label_spreading,
+    "graphlearning Poisson": setup_graphlearning,
+}
+
+
+def measure_setup(name: str, n_rows: int) -> None:
+    """Print seconds and added peak memory of one set-up, as JSON. Runs in a process of its own."""
+    X, _, y = rows_and_labels(n_rows)
+    few, _, their_labels = rows_and_labels(2000)
+    SETUPS[name](few, their_labels)  # imports and thread pools are not what is measured
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    SETUPS[name](X, y)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps({"seconds": seconds, "megabytes": peak / 1024, "added_megabytes": (peak - before) / 1024}))
+
+
+def time_setups(sizes: list[int]) -> list[dict[str, Any]]:
+    table = []
+    for name in tqdm(SETUPS, desc="set-up", leave=False):
+        for n_rows in sizes:
+            row: dict[str, Any] = {"question": "set-up", "method": name, "rows": n_rows}
+            command = [sys.executable, "-m", "benchmarks.speed", "--measure", name, str(n_rows)]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=True)
+                row |= json.loads(done.stdout.strip().splitlines()[-1])
+            except subprocess.TimeoutExpired:
+                row["failure"] = f"over {TIME_LIMIT} s"
+            except subprocess.CalledProcessError as error:
+                row["failure"] = (error.stderr.strip().splitlines() or ["killed"])[-1][:200]
+            table.append(row)
+            if "failure" in row:
+                break
+    return table
+
+
+def exponent(rows: list[int], seconds: list[float]) -> float:
+    """Return the slope of log time over log rows."""
+    return float(np.polyfit(np.log(rows), np.log(seconds), 1)[0])
+
+
+# --- report -----------------------------------------------------------------------------------------------------------
+
+
+def report(table: list[dict[str, Any]]) -> str:
+    """Write the tables of the documentation from the rows of the CSV."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    lines = [
+        f"Measured on {date.today().isoformat()}: {os.cpu_count()} cores, {memory:.0f} GiB, "
+        f"Python {platform.python_version()}, "
+        f"xgboost {xgb.__version__}, lightgbm {lgb.__version__}, numpy {np.__version__}; "
+        f"{N_COLUMNS} columns, {N_LABELED} labels.",
+        "",
+        "| time per round | rows | built-in (ms) | default / built-in | "
+        + " | ".join(f"{rule} / its floor" for rule in RULES)
+        + " |",
+        "|---" * (4 + len(RULES)) + "|",
+    ]
+    rounds = [row for row in table if row["question"] == "round"]
+    for library, n_rows in dict.fromkeys((row["library"], row["rows"]) for row in rounds):
+        of = {row["method"]: row for row in rounds if (row["library"], row["rows"]) == (library, n_rows)}
+        cells = [library, f"{n_rows:,}", f"{1e3 * of['built-in']['seconds']:.1f}"]
+        cells += [f"{of['default']['over_built_in']:.2f}", *(f"{of[rule]['over_floor']:.2f}" for rule in RULES)]
+        lines.append("| " + " | ".join(cells) + " |")
+
+    setups = [row for row in table if row["question"] == "set-up"]
+    sizes = sorted({row["rows"] for row in setups})
+    lines += [
+        "",
+        "| set-up time (s) and added memory (MB) | " + " | ".join(f"{n:,} rows" for n in sizes) + " | exponent |",
+        "|---" * (len(sizes) + 2) + "|",
+    ]
+    for name in SETUPS:
+        of_size = {row["rows"]: row for row in setups if row["method"] == name}
+        done = {n: row for n, row in of_size.items() if "failure" not in row}
+        cells = [
+            f"{done[n]['seconds']:.2f} s, {done[n]['added_megabytes']:.0f} MB"
+            if n in done
+            else of_size[n]["failure"]
+            if n in of_size
+            else "not run"
+            for n in sizes
+        ]
+        large = [n for n in done if n >= 10_000]
+        slope = f"{exponent(large, [done[n]['seconds'] for n in large]):.2f}" if len(large) > 1 else ""
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {slope} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="10,000 rows only; prints and writes nothing")
+    parser.add_argument("--million", action="store_true", help="also 1,000,000 rows")
+    parser.add_argument("--measure", nargs=2, metavar=("SETUP", "ROWS"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        measure_setup(arguments.measure[0], int(arguments.measure[1]))
+        return
+    round_sizes = [10_000] if arguments.quick else [10_000, 100_000] + [1_000_000] * arguments.million
+    setup_sizes = [3_000, 10_000] if arguments.quick else [10_000, 30_000, 100_000]
+    table = [row for n in round_sizes for row in _in_own_process(n, 60 if n < 10**6 else 15)]
+    table += time_setups(setup_sizes)
+    text = report(table)
+    print(text)
+    if arguments.quick:
+        return
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    columns = list(dict.fromkeys(key for row in table for key in row))
+    with (RESULTS / "speed.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=columns)
+        writer.writeheader()
+        writer.writerows(table)
+    (RESULTS / "speed.md").write_text(text)
+
+
+def _in_own_process(n_rows: int, n_rounds: int) -> list[dict[str, Any]]:
+    """Time rounds in a fresh process, so that sizes do not share caches and heaps."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(time_rounds, (n_rows, n_rounds))
+
+
+if __name__ == "__main__":
+    main()

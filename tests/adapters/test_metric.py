@@ -1,0 +1,110 @@
+import lightgbm as lgb
+import numpy as np
+import pytest
+import xgboost as xgb
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_moons
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+from grbb_ext import grbb_objective
+from grbb_ext.adapters import lightgbm as lgb_adapter
+from grbb_ext.adapters import xgboost as xgb_adapter
+from grbb_ext.evaluation import evaluate
+
+X, TRUTH = make_moons(200, noise=0.2, random_state=0)
+CLASSES = np.array([3, 8])
+Y = np.where(np.arange(200) % 10 == 0, CLASSES[TRUTH], -1)
+OBJ = grbb_objective(X, Y)
+PARTLY = np.where(np.arange(200) % 3 == 0, -1, CLASSES[TRUTH])
+
+
+@pytest.mark.parametrize("name", ["loss", "error", "accuracy", "auc"])
+def test_both_libraries_report_the_score_of_the_labelled_rows(name):
+    kept = PARTLY != -1
+    train = xgb.DMatrix(X)
+    history: dict = {}
+    booster = xgb.train(
+        {"base_score": 0, "disable_default_eval_metric": True},
+        train,
+        3,
+        obj=OBJ,
+        evals=[(xgb.DMatrix(X, label=PARTLY), "valid")],
+        custom_metric=xgb_adapter.metric(OBJ, name),
+        evals_result=history,
+        verbose_eval=False,
+    )
+    raw = booster.predict(train, output_margin=True)[kept]
+    expected = {
+        "loss": log_loss(TRUTH[kept], OBJ.predict_proba(raw)),
+        "error": 1 - accuracy_score(CLASSES[TRUTH][kept], OBJ.predict(raw)),
+        "accuracy": accuracy_score(CLASSES[TRUTH][kept], OBJ.predict(raw)),
+        "auc": roc_auc_score(TRUTH[kept], raw),
+    }
+    (values,) = history["valid"].values()
+    assert_allclose(values[-1], expected[name], atol=1e-5)
+
+    history = {}
+    data = lgb.Dataset(X, free_raw_data=False)
+    booster = lgb.train(
+        {"objective": OBJ, "verbosity": -1},
+        data,
+        3,
+        valid_sets=[lgb.Dataset(X, label=PARTLY, reference=data)],
+        feval=lgb_adapter.metric(OBJ, name),
+        callbacks=[lgb.record_evaluation(history)],
+    )
+    raw = booster.predict(X, raw_score=True)
+    (values,) = history["valid_0"].values()
+    assert_allclose(values[-1], evaluate(OBJ, raw, PARTLY, name).value, atol=1e-9)
+
+
+def test_early_stopping_takes_the_right_direction():
+    data = lgb.Dataset(X)
+    for name in ("accuracy", "loss"):
+        history: dict = {}
+        booster = lgb.train(
+            {"objective": OBJ, "verbosity": -1},
+            data,
+            60,
+            valid_sets=[lgb.Dataset(X, label=CLASSES[TRUTH], reference=data)],
+            feval=lgb_adapter.metric(OBJ, name),
+            callbacks=[lgb.early_stopping(60, verbose=False), lgb.record_evaluation(history)],
+        )
+        (values,) = history["valid_0"].values()
+        best = max(values) if name == "accuracy" else min(values)
+        assert values[booster.best_iteration - 1] == best
+
+
+def test_several_classes_and_regression():
+    y = np.where(np.arange(200) % 5 == 0, np.arange(200) % 3, -1)
+    obj = grbb_objective(X, y)
+    raw = np.random.default_rng(0).normal(size=(200, 3))
+    kept = y >= 0
+    assert_allclose(evaluate(obj, raw, y).value, log_loss(y[kept], obj.predict_proba(raw[kept])))
+    target = np.where(np.arange(200) % 5 == 0, X[:, 0], np.nan)
+    obj = grbb_objective(X, target, loss="squared_error")
+    assert_allclose(evaluate(obj, X[:, 0] + 2, target, "rmse").value, 2)
+    assert_allclose(evaluate(obj, X[:, 0] + 2, target, "loss").value, 2)
+
+
+def test_weights():
+    weight = np.where(np.arange(200) < 100, 1.0, 0.0)
+    raw = np.random.default_rng(0).normal(size=200)
+    y = CLASSES[TRUTH]
+    expected = accuracy_score(y[:100], OBJ.predict(raw[:100]))
+    assert_allclose(evaluate(OBJ, raw, y, "accuracy", weight).value, expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": np.full(200, -1)}, "no labelled row"),
+        ({"y": np.full(200, 4)}, r"outside the classes \[3, 8\]"),
+        ({"y": CLASSES[TRUTH][:50]}, "same rows"),
+        ({"metric": "ndcg"}, "metric must be"),
+        ({"metric": "rmse"}, "does not suit the loss 'logistic'"),
+    ],
+)
+def test_wrong_evaluations(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate(**({"obj": OBJ, "raw_scores": np.zeros(200), "y": CLASSES[TRUTH]} | arguments))

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from grbb_ext import knn_graph
+from grbb_ext.graph import laplacian, normalized_laplacian
+from grbb_ext.propagation import HarmonicPropagation, SolverError
+from grbb_ext.propagation._cg import ConjugateGradientSolver
+from grbb_ext.propagation._chebyshev import ChebyshevPower
+from grbb_ext.propagation._direct import DirectSolver
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 40), columns=st.integers(1, 4))
+def test_both_solvers_leave_no_residual(seed, n, columns):
+    random = np.random.default_rng(seed)
+    M = random.normal(size=(n, n))
+    A = sp.csr_array(M @ M.T / n + np.eye(n))
+    B = random.normal(size=(n, columns))
+    assert_allclose(A @ DirectSolver(A)(B), B, atol=1e-9)
+    assert (
+        np.linalg.norm(A @ ConjugateGradientSolver(A, 1e-9)(B) - B, axis=0).max()
+        <= 2e-9 * np.linalg.norm(B, axis=0).max()
+    )
+
+
+def test_columns_of_very_different_size_are_each_solved():
+    A = laplacian(knn_graph(np.random.default_rng(0).normal(size=(60, 2)), 5)) + 0.01 * sp.eye_array(60)
+    B = np.random.default_rng(1).normal(size=(60, 3)) * [1e-12, 0.0, 1e9]
+    X = ConjugateGradientSolver(sp.csr_array(A), 1e-10)(B)
+    residual = np.linalg.norm(A @ X - B, axis=0)
+    assert (residual <= 1e-9 * np.linalg.norm(B, axis=0)).all()
+    assert (X[:, 1] == 0).all()
+
+
+def test_a_singular_system_with_a_consistent_right_side():
+    L = laplacian(knn_graph(np.random.default_rng(0).normal(size=(60, 2)), 8))
+    b = np.zeros((60, 1))
+    b[[3, 40], 0] = [1.0, -1.0]
+    assert_allclose(L @ ConjugateGradientSolver(L, 1e-10)(b), b, atol=1e-8)
+
+
+def test_giving_up_says_what_to_do():
+    L = laplacian(knn_graph(np.random.default_rng(0).normal(size=(200, 1)), 2)) + 1e-9 * sp.eye_array(200)
+    with pytest.raises(SolverError, match=r"stopped after 3 iterations.*larger tol, or solver='direct'"):
+        ConjugateGradientSolver(sp.csr_array(L), 1e-12, max_iter=3)(np.ones((200, 1)) * np.arange(200)[:, None])
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize(("shift", "power"), [(0.05, 3), (0.5, 1), (0.002, 2), (3.0, 4)])
+def test_chebyshev_keeps_its_tolerance(tol, shift, power):
+    L_n = normalized_laplacian(knn_graph(np.random.default_rng(0).normal(size=(80, 3)), 5))
+    exact = np.linalg.matrix_power(np.linalg.inv(L_n.toarray() + shift * np.eye(80)), power)
+    error = np.linalg.norm(ChebyshevPower(L_n, np.arange(80), shift, power, tol)(np.eye(80)) - exact, ord=2)
+    assert error <= tol * shift**-power
+
+
+def test_a_graph_beyond_the_tolerance_is_noticed():
+    # Weights over sixteen orders of magnitude: the residual is small long before the solution is right.
+    n = 400
+    weights = 10.0 ** np.random.default_rng(0).uniform(-8, 8, size=n - 1)
+    path = sp.diags_array([weights, weights], offsets=[1, -1])
+    with pytest.raises(SolverError, match=r"sum to 1 only within|stopped after"):
+        HarmonicPropagation(path, [0, n - 1], solver="cg", tol=1e-4).extend([0.0, 1.0])

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from grbb_ext.labels import read_labels
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "labeled"),
+    [
+        ([0, 1, -1], [0, 1], [0, 1]),
+        ([3, -1, 8, 3], [3, 8], [0, 2, 3]),
+        ([1.0, np.nan, 0.0], [0.0, 1.0], [0, 2]),
+        (["spam", None, "ham"], ["ham", "spam"], [0, 2]),
+        (np.array([True, False]), [False, True], [0, 1]),
+        (np.array(["b", "a", "b"]), ["a", "b"], [0, 1, 2]),
+    ],
+)
+def test_two_classes_of_any_values(y, classes, labeled):
+    labels = read_labels(y, "auto", None, -1)
+    assert labels.classes.tolist() == classes
+    assert_array_equal(labels.labeled, labeled)
+    assert labels.loss.name == "logistic"
+    expected = [classes.index(value) for value in np.asarray(y, dtype=object)[labeled]]
+    assert_array_equal(labels.targets, expected)
+
+
+def test_more_classes_are_one_hot_in_their_order():
+    labels = read_labels([7, -1, 5, 9], "auto", None, -1)
+    assert labels.loss.name == "softmax"
+    assert_array_equal(labels.targets, [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+    labels = read_labels([7, -1, 5], "auto", [9, 7, 5], -1)
+    assert_array_equal(labels.targets, [[0, 1, 0], [0, 0, 1]])
+
+
+def test_another_marker():
+    labels = read_labels(np.array(["a", "?", "b"]), "auto", None, "?")
+    assert_array_equal(labels.labeled, [0, 2])
+    labels = read_labels([-1, 1, 99], "auto", None, 99)
+    assert labels.classes.tolist() == [-1, 1]
+
+
+def test_regression():
+    labels = read_labels([1.5, np.nan, -1], "squared_error", None, -1)
+    assert_array_equal(labels.labeled, [0, 2])
+    assert_array_equal(labels.targets, [1.5, -1])
+    assert labels.classes is None
+
+
+@pytest.mark.parametrize(
+    ("y", "arguments", "message"),
+    [
+        ([-1, -1], {}, "no labelled row.*Label at least one row"),
+        ([np.nan, np.nan], {"loss": "squared_error"}, "no labelled row.*NaN marks"),
+        ([-1, 1, 1], {}, r"Only the class 1 is labelled.*recode y"),
+        ([0, 1, 2], {"classes": [0, 1]}, r"outside the classes \[0, 1\]: \[2\]"),
+        ([0, 1, 2], {"loss": "logistic"}, "for two classes, y has 3"),
+        ([0.5, 1.5, -1], {}, "loss='squared_error'"),
+        ([[0, 1]], {}, "one-dimensional"),
+        ([0, 1], {"loss": "hinge"}, "loss must be"),
+        ([0, 1], {"classes": [0]}, "at least two different"),
+        ([0, 1], {"classes": [0, 0]}, "at least two different"),
+        (["a", "b"], {"loss": "squared_error"}, "needs numbers"),
+        ([np.inf, 1.0], {"loss": "squared_error"}, "infinite"),
+        (np.array(["a", 1], dtype=object), {}, "different types"),
+    ],
+)
+def test_wrong_labels(y, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        read_labels(y, **({"loss": "auto", "classes": None, "unlabeled": -1} | arguments))
+
+
+def test_one_class_is_allowed_where_the_others_are_named():
+    with pytest.warns(UserWarning, match="Only the class 1 is labelled"):
+        labels = read_labels([1, -1, 1], "auto", [0, 1], -1)
+    assert_array_equal(labels.targets, [1, 1])

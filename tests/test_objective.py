@@ -1,0 +1,205 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_moons
+
+from grbb_ext import grbb_objective, knn_graph, make_propagation
+
+X, TRUTH = make_moons(120, noise=0.1, random_state=0)
+Y = np.where(np.arange(120) % 12 == 0, TRUTH, -1)
+THREE = np.where(np.arange(120) % 6 == 0, np.arange(120) // 6 % 3, -1)
+H = np.random.default_rng(0).normal(size=120)
+RULES = {
+    "paper": {"preset": "paper"},
+    "corrected": {"rule": "corrected"},
+    "targets": {},
+    "laplacian": {"rule": "laplacian", "lam": 0.1},
+    "labeled": {"rule": "labeled"},
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("y", [Y, THREE])
+def test_shapes_precision_and_independence_of_calls(rule, y):
+    obj = grbb_objective(X, y, **RULES[rule])
+    scores = H if obj.n_outputs_ == 1 else np.column_stack([H, -H, 0 * H])
+    gradient, hessian = obj(scores)
+    assert gradient.shape == hessian.shape == scores.shape
+    assert gradient.dtype == hessian.dtype == np.float64
+    kept = gradient.copy()
+    obj(scores + 1)
+    assert_array_equal(gradient, kept)  # a later call does not write into an earlier result
+    single = obj(scores.astype(np.float32))[0]
+    assert single.dtype == np.float32
+    assert_allclose(single, gradient, atol=1e-5)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_permutation_of_rows_permutes_the_gradient(rule):
+    p = np.random.default_rng(1).permutation(120)
+    gradient, hessian = grbb_objective(X, Y, **RULES[rule])(H)
+    permuted_gradient, permuted_hessian = grbb_objective(X[p], Y[p], **RULES[rule])(H[p])
+    assert_allclose(permuted_gradient, gradient[p], atol=1e-5)
+    assert_allclose(permuted_hessian, hessian[p], atol=1e-5)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_pickles_and_copies(rule):
+    obj = grbb_objective(X, Y, **RULES[rule])
+    expected = obj(H)
+    for other in (pickle.loads(pickle.dumps(obj)), copy.copy(obj), copy.deepcopy(obj)):
+        assert_array_equal(other(H), expected)
+    assert_allclose(
+        pickle.loads(pickle.dumps(obj)).subset(np.arange(100))(H[:100]), obj.subset(np.arange(100))(H[:100])
+    )
+
+
+def test_the_default_is_smooth_sharpened_targets():
+    obj = grbb_objective(X, Y)
+    P = make_propagation("smooth", knn_graph(X), np.flatnonzero(Y >= 0))
+    q = np.clip((1 + P.extend(2.0 * Y[Y >= 0] - 1)) / 2, 0, 1)
+    q = q**3 / (q**3 + (1 - q) ** 3)
+    q[Y >= 0] = Y[Y >= 0]
+    assert_allclose(obj.targets_, q, atol=1e-6)
+    assert "smooth" in repr(obj)
+
+
+def test_the_papers_preset_uses_binary_weights_unless_a_graph_is_given():
+    assert_array_equal(np.unique(grbb_objective(X, Y, preset="paper").graph_.data), [1.0])
+    W = knn_graph(X)
+    assert_allclose(grbb_objective(None, Y, graph=W, preset="paper").graph_.toarray(), W.toarray())
+
+
+def test_a_ready_operator_is_used():
+    W = knn_graph(X)
+    operator = make_propagation("smooth", W, np.flatnonzero(Y >= 0), tau=0.5)
+    obj = grbb_objective(None, Y, graph=W, propagation=operator, sharpen=1)
+    assert obj.propagation_ is operator
+    part = obj.subset(np.arange(60))
+    assert part.propagation_.tau == 0.5
+    assert part.propagation_.n_rows == 60
+
+
+def test_a_subset_is_the_objective_of_the_cut_graph_and_forgets_the_other_labels():
+    W = knn_graph(X)
+    rows = np.random.default_rng(0).permutation(120)[:90]
+    expected = grbb_objective(None, Y[rows], graph=W[rows][:, rows])
+    part = grbb_objective(None, Y, graph=W).subset(rows)
+    assert_allclose(part(H[rows]), expected(H[rows]))
+    mask = np.zeros(120, dtype=bool)
+    mask[rows] = True
+    assert grbb_objective(None, Y, graph=W).subset(mask).n_rows_ == 90
+    only_one_class = np.flatnonzero(Y != 1)
+    with pytest.warns(UserWarning, match="Only the class 0"):
+        assert grbb_objective(None, Y, graph=W).subset(only_one_class).classes_.tolist() == [0, 1]
+
+
+def test_weights_multiply_gradient_and_hessian():
+    weight = np.random.default_rng(0).uniform(0.5, 2, 120)
+    plain, weighted = grbb_objective(X, Y), grbb_objective(X, Y, sample_weight=weight)
+    for a, b in zip(plain(H), weighted(H), strict=True):
+        assert_allclose(b, weight * a, rtol=1e-5)
+    plain, weighted = (
+        grbb_objective(X, Y, preset="paper"),
+        grbb_objective(X, Y, preset="paper", sample_weight=2 * weight),
+    )
+    labeled = Y >= 0
+    # In the paper's rule a weight belongs to the loss; unlabelled rows get what their neighbours' weighted losses say.
+    assert_allclose(weighted(H)[0][labeled], 2 * (weight * plain(H)[0])[labeled], rtol=1e-5)
+    assert_array_equal(weighted(H)[1][labeled], 1)
+    assert_allclose(weighted(H)[1][~labeled], 2 * weight[~labeled], rtol=1e-6)
+
+
+def test_class_weights_reach_soft_targets_in_proportion():
+    plain, weighted = grbb_objective(X, Y), grbb_objective(X, Y, class_weight={0: 1.0, 1: 3.0})
+    assert_allclose(weighted(H)[0], (1 + 2 * plain.targets_) * plain(H)[0], rtol=1e-5)
+
+
+def test_predictions_from_raw_scores():
+    obj = grbb_objective(X, np.where(Y >= 0, np.array([3, 8])[Y], -1))
+    assert_allclose(obj.predict_proba([0.0, 2.0]), [[0.5, 0.5], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]])
+    assert_array_equal(obj.predict([-1.0, 1.0]), [3, 8])
+    three = grbb_objective(X, THREE)
+    assert_array_equal(three.predict(np.eye(3) * 5), [0, 1, 2])
+    regression = grbb_objective(X, np.where(Y >= 0, Y, np.nan), loss="squared_error")
+    assert_array_equal(regression.predict([1.5]), [1.5])
+    with pytest.raises(ValueError, match="raw scores are predictions"):
+        regression.predict_proba([1.5])
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.zeros(119), r"must have shape \(120,\), got \(119,\).*obj\.subset\(rows\)"),
+        (np.zeros((120, 2)), "leave num_class out"),
+        (np.full(120, np.nan), "not finite.*lower the learning rate"),
+        (np.where(np.arange(120) == 7, np.inf, 0.0), "first at row 7"),
+    ],
+)
+def test_wrong_scores(scores, message):
+    with pytest.raises(ValueError, match=message):
+        grbb_objective(X, Y)(scores)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.zeros(120), "num_class=3"),
+        (np.zeros((3, 120)), r"\(classes, rows\): pass the transpose"),
+        (np.zeros((120, 4)), r"must have shape \(120, 3\)"),
+    ],
+)
+def test_wrong_scores_of_several_classes(scores, message):
+    with pytest.raises(ValueError, match=message):
+        grbb_objective(X, THREE)(scores)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rule": "magic"}, "rule must be one of"),
+        ({"preset": "nips"}, "preset must be"),
+        ({"preset": "paper", "rule": "targets"}, "preset='paper' means rule='paper'"),
+        ({"preset": "paper", "propagation": "smooth"}, "preset='paper' means propagation='harmonic'"),
+        ({"rule": "paper", "hessian": "newton"}, "defined with hessian 1"),
+        ({"rule": "laplacian"}, "needs lam > 0"),
+        ({"rule": "corrected", "propagation": "smooth"}, "Use propagation='nonlocal'.*hessian='unit'"),
+        ({"lam": -1.0}, "lam must be a finite number of at least 0"),
+        ({"lam": np.nan}, "lam must be a finite number"),
+        ({"sharpen": 0.5}, "sharpen must be a finite number of at least 1"),
+        ({"correction": -1.0}, "correction must be"),
+        ({"hessian": "full"}, "hessian must be"),
+        ({"propagation": "magic"}, "propagation must be one of"),
+        ({"X": None}, "Pass X, or a ready affinity"),
+        ({"X": X[:50]}, "X has 50 rows but y has 120"),
+        ({"graph": np.eye(3)}, "graph has 3 rows but y has 120"),
+        ({"y": np.full(120, -1)}, "no labelled row"),
+        ({"sample_weight": np.ones(3)}, "each of the 120 rows"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        grbb_objective(**({"X": X, "y": Y} | arguments))
+
+
+def test_labelled_only_needs_no_rows():
+    obj = grbb_objective(None, Y, rule="labeled")
+    assert obj.graph_ is None
+    assert obj.propagation_ is None
+    assert_array_equal(obj.subset(np.arange(60))(H[:60]), np.array(obj(H))[:, :60])
+
+
+def test_the_call_order_of_scikit_learns_wrappers_is_refused():
+    with pytest.raises(TypeError, match=r"called as \(labels, scores\)"):
+        grbb_objective(X, Y)(Y, np.zeros(120))
+
+
+def test_a_graph_in_any_sparse_format():
+    W = knn_graph(X)
+    expected = grbb_objective(None, Y, graph=W)(H)
+    for given in (sp.coo_matrix(W), W.toarray(), W.tocsc()):
+        assert_allclose(grbb_objective(None, Y, graph=given)(H), expected)
