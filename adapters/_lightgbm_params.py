@@ -33,6 +33,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
         "forced_splits",
     ),
     "linear_tree": ("linear_tree", "linear_trees"),
+    "monotone_penalty": ("monotone_penalty", "monotone_splits_penalty", "ms_penalty", "mc_penalty"),
     "neg_bagging_fraction": ("neg_bagging_fraction", "neg_sub_row", "neg_subsample", "neg_bagging"),
     "num_leaves": ("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
     "num_machines": ("num_machines", "num_machine"),
@@ -119,6 +120,15 @@ def is_random(params: dict[str, Any]) -> bool:
     bagging = int(get(params, "bagging_freq", 0)) > 0 and any(float(get(params, name, 1.0)) < 1.0 for name in fractions)
     columns = any(float(get(params, name, 1.0)) < 1.0 for name in ("feature_fraction", "feature_fraction_bynode"))
     return bagging or columns or is_true(get(params, "extra_trees", False)) or is_goss(params)
+
+
+def restricts_leaves(params: dict[str, Any]) -> bool:
+    """Return whether a leaf may have to refuse or discount a column, for other reasons than costs."""
+    return (
+        bool(params.get("interaction_constraints"))
+        or float(get(params, "feature_fraction_bynode", 1.0)) < 1.0
+        or float(get(params, "monotone_penalty", 0.0)) > 0.0
+    )
 
 
 def is_goss(params: dict[str, Any]) -> bool:

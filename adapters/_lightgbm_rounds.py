@@ -40,6 +40,8 @@ class Rounds:
         The custom objective.
     contri : ndarray or None
         The user's ``feature_contri``.
+    leaky : bool
+        Whether leaves refuse or discount columns for other reasons: the fault passes over these.
     reseed : int or None
         Start of seeds for row sampling that a change of parameters would set back; None where it does not.
     """
@@ -51,6 +53,7 @@ class Rounds:
         mu: float,
         objective: Callable[..., Any] | None,
         contri: NDArray[np.float64] | None,
+        leaky: bool,
         reseed: int | None,
     ) -> None:
         self.ledger = ledger
@@ -59,6 +62,7 @@ class Rounds:
         self._objective = objective
         n = ledger.costs.n_features
         self._contri = np.ones(n) if contri is None else contri
+        self._leaky = leaky and mu > 0
         self._reseed = reseed
         self._open: Mask = np.ones(n, dtype=bool)
         self._penalty = np.zeros(n)
@@ -131,8 +135,13 @@ class Rounds:
         allowed[bought] = True
         # Columns about to be bought have been in a tree, so that their penalty is gone; the rest is closed.
         self._set(allowed, self._penalty)
-        self._booster.update(fobj=self._objective)
-        return self._read(in_full=True)
+        while True:
+            self._booster.update(fobj=self._objective)
+            growth = self._read(in_full=True)
+            if growth is None or not growth.touched:
+                return growth
+            # A free column, used for the first time, may have leaked into a leaf that refuses it: only once.
+            self._take_back(growth)
 
     def _read(self, in_full: bool = False) -> Growth | None:
         """Return what the newest round grew, or None if it found no split; gains only on demand or where it buys."""
@@ -140,12 +149,11 @@ class Rounds:
         if splits.sum() == self._n_splits:
             return None
         used = splits > 0
-        unpaid = ~self.ledger.used
+        unpaid, watched = ~self.ledger.used, ~self._pardoned & ((self._penalty > 0) | self._leaky)
         growth = Growth([], [], False, 0.0)
-        if in_full or (used & unpaid).any():
-            growth = read_growth(self._booster, unpaid, (self._penalty > 0) & ~self._pardoned)
-        if self._mu > 0:
-            self._pardoned |= used
+        if in_full or (used & (unpaid | watched)).any():
+            growth = read_growth(self._booster, unpaid, watched)
+        self._pardoned |= used
         return growth
 
     def _take_back(self, growth: Growth | None) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.adapters import _lightgbm_params as parameters
 from grbb_ext.adapters._lightgbm_rounds import Rounds
-from grbb_ext.adapters._lightgbm_tree import used_columns
+from grbb_ext.adapters._lightgbm_tree import columns_in_text, used_columns
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.costs._check import check_price
 
@@ -166,7 +166,13 @@ class _CostKeeper:
     def finish(self, booster: lgb.Booster) -> lgb.Booster:
         """Attach the ledger of what the model uses."""
         assert self._rounds is not None
-        booster.ledger_ = self._rounds.ledger.before(booster.current_iteration())  # type: ignore[attr-defined]
+        ledger = self._rounds.ledger.before(booster.current_iteration())
+        if not np.array_equal(columns_in_text(booster), ledger.used):
+            raise RuntimeError(
+                "The model uses features that were not seen to be bought: their gains are below 1e-45, the smallest "
+                "that LightGBM records. Scale the objective up."
+            )
+        booster.ledger_ = ledger  # type: ignore[attr-defined]
         if self._stopped_here:
             booster.best_iteration = 0
         return booster
@@ -194,6 +200,7 @@ class _CostKeeper:
             self._mu,
             objective if callable(objective) else None,
             parameters.user_contri(self._params, n_features),
+            parameters.restricts_leaves(self._params),
             int(seed) if parameters.is_goss(self._params) else None,
         )
 

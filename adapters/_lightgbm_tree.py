@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -39,18 +40,26 @@ class Growth:
 
 
 def used_columns(booster: lgb.Booster) -> NDArray[np.intp]:
-    """Return how many splits of a booster read each column."""
+    """Return how many splits of a booster, among those with a recorded gain above 0, read each column."""
     return np.asarray(booster.feature_importance("split", iteration=0), dtype=np.intp)
 
 
-def read_growth(booster: lgb.Booster, unpaid: NDArray[np.bool_], penalised: NDArray[np.bool_]) -> Growth:
+def columns_in_text(booster: lgb.Booster) -> NDArray[np.bool_]:
+    """Return which columns a booster uses, read from its model text: exact, and slower than :func:`used_columns`."""
+    used = np.zeros(booster.num_feature(), dtype=bool)
+    for line in re.findall(r"^split_feature=(.*)$", booster.model_to_string(num_iteration=-1), re.MULTILINE):
+        used[[int(column) for column in line.split()]] = True
+    return used
+
+
+def read_growth(booster: lgb.Booster, unpaid: NDArray[np.bool_], watched: NDArray[np.bool_]) -> Growth:
     """Read the newest round of a booster.
 
-    When CEGB buys feature f in one leaf, LightGBM 4.7.0 raises the cached candidate of f in every other open leaf by
-    the penalty that this candidate never carried. A split is touched by the fault only if it reads f in a leaf that
-    was open at the time: one made by an earlier split than the purchase, and split later. Without such a split the
-    trees are those that CEGB means to grow, for a raised candidate that was not taken would not have been taken
-    unraised.
+    When a tree first uses feature f in one leaf, CEGB of LightGBM 4.7.0 raises the cached candidate of f in every
+    other open leaf by the penalty, which this candidate never carried, and offers it even where interaction constraints
+    or column sampling forbid f. A split is touched by the fault only if it reads f in a leaf that was open at the
+    time: one made by an earlier split than the first use, and split later. Without such a split the trees are those
+    that CEGB means to grow, for a raised candidate that was not taken would not have been taken unraised.
 
     Parameters
     ----------
@@ -58,8 +67,8 @@ def read_growth(booster: lgb.Booster, unpaid: NDArray[np.bool_], penalised: NDAr
         After the round.
     unpaid : ndarray of bool
         Columns that the model did not use before the round.
-    penalised : ndarray of bool
-        Columns that carried a penalty in the round.
+    watched : ndarray of bool
+        Columns whose first use can set off the fault.
 
     Returns
     -------
@@ -71,14 +80,18 @@ def read_growth(booster: lgb.Booster, unpaid: NDArray[np.bool_], penalised: NDAr
     doubtful: list[int] = []
     touched = False
     gain = 0.0
+    seen: set[int] = set()
     for tree in dump["tree_info"]:
-        bought_here: dict[int, int] = {}
+        first_use: dict[int, int] = {}
         for order, parent, column, split_gain in sorted(_splits(tree["tree_structure"], -1)):
             gain += split_gain
-            if column in bought_here and parent < bought_here[column] and penalised[column]:
+            if watched[column] and parent < first_use.get(column, -1):
                 touched = True
-            if unpaid[column] and column not in sound and column not in doubtful:
-                bought_here[column] = order
+            if column in seen:
+                continue
+            seen.add(column)
+            first_use[column] = order
+            if unpaid[column]:
                 (doubtful if touched else sound).append(column)
     return Growth(sound, doubtful, touched, gain)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Protocol, TextIO, runtime_checkable
@@ -11,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext.costs._check import Name, check_name, check_names, check_price, one_kind, pairs, shorten, unknown_name
+from grbb_ext.costs._bind import bound_fields
+from grbb_ext.costs._check import Name, check_name, check_names, check_price, one_kind, pairs, unknown_name
 from grbb_ext.costs._csv import read_csv
 from grbb_ext.costs._exact import exact_sum
 from grbb_ext.costs._needs import needs_matrix, read_needs, read_prices
@@ -246,51 +246,7 @@ class FeatureCosts:
         ...
         ValueError: No price for 'age'. Give one (0 if it is free), or FeatureCosts(default=...) for all such columns.
         """
-        names: tuple[Name, ...]
-        if isinstance(columns, (str, bytes)):
-            raise TypeError(f"columns must be a list of names or a number of columns, got {columns!r}.")
-        if isinstance(columns, Iterable):
-            names = check_names(columns, "column")
-        else:
-            names = tuple(range(operator.index(columns)))
-        by_position = isinstance(self.features[0], int)
-        if not by_position and names and isinstance(names[0], int):
-            raise ValueError(
-                f"The costs are by name ({shorten(self.features, 3)}) but the {len(names)} columns have no names. Name "
-                "the columns of the data set, or give the costs by index."
-            )
-        if by_position and self.bound and len(names) != self.n_features:
-            raise ValueError(f"The costs have {self.n_features} entries but there are {len(names)} columns.")
-        keys: tuple[Name, ...] = tuple(range(len(names))) if by_position else names
-        known = set(keys)
-        extra = [feature for feature in self.features if feature not in known]
-        if extra:
-            raise ValueError(
-                f"The costs name {shorten(extra)}, but there is no such column; the {len(names)} columns are "
-                f"{shorten(names)}. Correct the names, or keep part of the costs with costs.select(columns)."
-            )
-        missing = [i for i, key in enumerate(keys) if key not in self._index]
-        if missing and self.default is None:
-            raise ValueError(
-                f"No price for {shorten(names[i] for i in missing)}. Give one (0 if it is free), or "
-                "FeatureCosts(default=...) for all such columns."
-            )
-        taken = set(self.sources)
-        for i in missing:
-            if keys[i] in taken:
-                raise ValueError(f"The column {names[i]!r} has no price, and a source has its name. Say what it needs.")
-        n_old, n_new = len(self.sources), len(self.sources) + len(missing)
-        own = dict(zip(missing, range(n_old, n_new), strict=True))
-        needed = [[own[i]] if i in own else self._row(self._index[key]).tolist() for i, key in enumerate(keys)]
-        prices = np.concatenate([self.prices, np.full(len(missing), self.default or 0.0)])
-        made = self._with(
-            features=names,
-            sources=(*self.sources, *(keys[i] for i in missing)),
-            prices=prices,
-            needs=needs_matrix(needed, n_new),
-            bound=True,
-        )
-        return made
+        return self._with(**bound_fields(self, columns), bound=True)
 
     def select(self, features: Iterable[Name]) -> FeatureCosts:
         """Keep some of the features, in the given order, and the sources that they need.
@@ -407,6 +363,36 @@ class FeatureCosts:
         3.0
         """
         return self.per_tree * forest.n_trees + self.per_split * forest.n_splits
+
+    def lightgbm_params(self, mu: float) -> dict[str, Any]:
+        """Return the parameters of LightGBM's own CEGB, for plain ``lightgbm.train``.
+
+        Every feature is charged the price of all of its sources when it is first used. Limits of this, which
+        :func:`grbb_ext.adapters.lightgbm.train` does not have: a shared source is charged again for each feature, there
+        is no budget, training that continues a model pays again for what it has, and LightGBM 4.7.0 grows wrong splits
+        in rounds that buy.
+
+        Parameters
+        ----------
+        mu : float
+            Trade-off of eq. 1.
+
+        Returns
+        -------
+        dict
+            ``cegb_tradeoff`` and ``cegb_penalty_feature_coupled``.
+
+        Examples
+        --------
+        >>> FeatureCosts([7.27, 5.2]).lightgbm_params(mu=0.1)
+        {'cegb_tradeoff': 0.1, 'cegb_penalty_feature_coupled': [7.27, 5.2]}
+        """
+        if not self.bound:
+            raise ValueError("LightGBM takes penalties in the order of the columns: use costs.bind(columns) first.")
+        return {
+            "cegb_tradeoff": check_price(mu, "mu"),
+            "cegb_penalty_feature_coupled": self.marginals().tolist(),
+        }
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureCosts):
