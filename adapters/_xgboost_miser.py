@@ -67,7 +67,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         feature needs.
     probe_every : int or "auto", default="auto"
         Look for a purchase in every so-many-th round; rounds between use what is paid. ``"auto"`` waits 1, 2, 4, then 8
-        rounds while nothing is worth its price, and looks again in the round after a purchase.
+        rounds while nothing is worth its price, and grows no more trees for looking than there are rounds (but for an
+        advance of 16), so that a round takes about twice the time of plain training at most.
     max_levels : int, default=8
         Most price levels of ``"levels"``, and most steps of ``"interaction"``.
 
@@ -244,7 +245,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
             self._looked = False
             return judge.free, None
         choice = self._choose(model, judge)
-        self._schedule.looked(round, bought=choice is not None)
+        self.n_probes_ += judge.n_probes
+        self._schedule.looked(round, bought=choice is not None, n_trees=judge.n_probes)
         if choice is None:
             return judge.free, None
         return judge.free | choice.new, choice.groups
@@ -263,7 +265,6 @@ class GreedyMiser(xgb.callback.TrainingCallback):
             choice = choose_by_levels(judge, self._max_levels)
         else:
             choice = choose_by_interaction(judge, self._max_levels)
-        self.n_probes_ += judge.n_probes
         return choice if choice.buys else None
 
     def _settle(self, model: xgb.Booster) -> bool:

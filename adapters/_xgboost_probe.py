@@ -101,4 +101,7 @@ class Prober:
         """Return an empty booster with the user's settings."""
         booster = xgb.Booster({}, [self._dtrain])
         booster.load_config(self._settings.config)
+        if self._settings.num_class > 0:
+            # A configuration that is loaded loses it for the objective.
+            booster.set_param({"num_class": self._settings.num_class})
         return booster

@@ -23,6 +23,8 @@ class Settings:
         As in XGBoost.
     interaction_constraints : str
         The user's own, or an empty text.
+    num_class : int
+        Number of classes; 0 where there is one score per row.
     config : str
         The whole configuration, for ``Booster.load_config``.
     """
@@ -35,6 +37,7 @@ class Settings:
     subsample: float
     gamma: float
     interaction_constraints: str
+    num_class: int
     config: str
 
     @property
@@ -62,9 +65,11 @@ def read_settings(booster: xgb.Booster) -> Settings:
             "Use 'gbtree'."
         )
     train, model = grower["gbtree_train_param"], grower["gbtree_model_param"]
-    if train["process_type"] != "default":
+    # The configuration hides process_type="update", but not the updaters, which then grow no tree.
+    if not train["updater_seq"].startswith("grow_"):
         raise ValueError(
-            f"process_type={train['process_type']!r} does not go with costs: it grows no tree. Use 'default'."
+            f"updater={train['updater']!r} does not go with costs: it grows no tree. Take it and process_type out of "
+            "the parameters."
         )
     if int(model["num_parallel_tree"]) > 1:
         raise ValueError(
@@ -89,5 +94,6 @@ def read_settings(booster: xgb.Booster) -> Settings:
         subsample=float(tree["subsample"]),
         gamma=float(tree["gamma"]),
         interaction_constraints=tree["interaction_constraints"],
+        num_class=int(learner["learner_model_param"]["num_class"]),
         config=config,
     )

@@ -1,8 +1,9 @@
-"""When to look for a purchase: trees grown only to decide cost as much as those that stay."""
+"""When to look for a purchase: trees grown only to decide take as long as those that stay."""
 
 from __future__ import annotations
 
 _LONGEST_WAIT = 8
+_ADVANCE = 16
 
 
 class Schedule:
@@ -11,8 +12,8 @@ class Schedule:
     Parameters
     ----------
     every : int or None
-        Look in every so-many-th round; None waits 1, 2, 4, then 8 rounds while nothing is found to be worth its
-        price, and looks again in the next round after a purchase.
+        Look in every so-many-th round. None keeps two rules: wait 1, 2, 4, then 8 rounds while nothing is found to be
+        worth its price, and grow no more trees for looking than there are rounds, but for an advance of 16.
 
     Examples
     --------
@@ -21,7 +22,7 @@ class Schedule:
     >>> for round in range(20):
     ...     if schedule.due(round):
     ...         looked.append(round)
-    ...         schedule.looked(round, bought=False)
+    ...         schedule.looked(round, bought=False, n_trees=2)
     >>> looked
     [0, 1, 3, 7, 15]
     """
@@ -30,13 +31,31 @@ class Schedule:
         self._every = every
         self._wait = 1
         self._next: int | None = None
+        self._first: int | None = None
+        self._n_trees = 0
 
     def due(self, round: int) -> bool:
         """Return whether to look in this round."""
-        return self._next is None or round >= self._next
+        if self._next is None:
+            return True
+        if round < self._next:
+            return False
+        return self._every is not None or self._n_trees < _ADVANCE + round - (self._first or 0)
 
-    def looked(self, round: int, bought: bool) -> None:
-        """Plan the next look."""
+    def looked(self, round: int, *, bought: bool, n_trees: int) -> None:
+        """Plan the next look.
+
+        Parameters
+        ----------
+        round : int
+            The round.
+        bought : bool
+            Whether something was found to be worth its price.
+        n_trees : int
+            Trees grown for looking.
+        """
+        self._first = round if self._first is None else self._first
+        self._n_trees += n_trees
         if self._every is not None:
             self._next = round + self._every
         elif bought:

@@ -215,23 +215,28 @@ def test_no_tree_gains_more_than_the_bound():
     assert gain_bound(g, np.ones(30)) == pytest.approx((g**2).sum())
 
 
-def test_the_schedule_waits_longer_and_starts_over_after_a_purchase():
-    schedule = Schedule(None)
+def looks(schedule, n_rounds, n_trees, buys=()):
     looked = []
-    for round in range(40):
+    for round in range(n_rounds):
         if schedule.due(round):
             looked.append(round)
-            schedule.looked(round, bought=round == 15)
-    assert looked == [0, 1, 3, 7, 15, 16, 17, 19, 23, 31, 39]
+            schedule.looked(round, bought=round in buys, n_trees=n_trees)
+    return looked
+
+
+def test_the_schedule_waits_longer_and_starts_over_after_a_purchase():
+    schedule = Schedule(None)
+    assert looks(schedule, 40, 1, buys=[15]) == [0, 1, 3, 7, 15, 16, 17, 19, 23, 31, 39]
     schedule.hurry()
     assert schedule.due(40)
-    every = Schedule(3)
-    rounds = []
-    for round in range(10):
-        if every.due(round):
-            rounds.append(round)
-            every.looked(round, bought=True)
-    assert rounds == [0, 3, 6, 9]
+    assert looks(Schedule(3), 10, 100, buys=range(10)) == [0, 3, 6, 9]
+
+
+def test_no_more_trees_are_grown_to_look_than_rounds_but_for_an_advance():
+    for n_trees in (1, 3, 8, 20):
+        looked = looks(Schedule(None), 200, n_trees, buys=range(200))
+        assert len(looked) * n_trees < 200 + 16 + n_trees
+        assert len(looked) * n_trees > 190
 
 
 def test_the_reason_to_stop_names_the_cause():
