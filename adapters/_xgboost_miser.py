@@ -67,8 +67,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         feature needs.
     probe_every : int or "auto", default="auto"
         Look for a purchase in every so-many-th round; rounds between use what is paid. ``"auto"`` waits 1, 2, 4, then 8
-        rounds while nothing is worth its price, and grows no more trees for looking than there are rounds (but for an
-        advance of 16), so that a round takes about twice the time of plain training at most.
+        rounds while nothing is worth its price, and grows no more than three trees for looking in four rounds (with an
+        advance of 8), so that training takes about twice the time of plain training at most.
     max_levels : int, default=8
         Most price levels of ``"levels"``, and most steps of ``"interaction"``.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _LONGEST_WAIT = 8
-_ADVANCE = 16
+# Trees for looking: so many at first, and so many for each round. Below 1, since reading and masking take time, too.
+_ADVANCE, _PER_ROUND = 8, 0.75
 
 
 class Schedule:
@@ -13,7 +14,7 @@ class Schedule:
     ----------
     every : int or None
         Look in every so-many-th round. None keeps two rules: wait 1, 2, 4, then 8 rounds while nothing is found to be
-        worth its price, and grow no more trees for looking than there are rounds, but for an advance of 16.
+        worth its price, and grow no more than three trees for looking in four rounds, with an advance of 8.
 
     Examples
     --------
@@ -40,7 +41,7 @@ class Schedule:
             return True
         if round < self._next:
             return False
-        return self._every is not None or self._n_trees < _ADVANCE + round - (self._first or 0)
+        return self._every is not None or self._n_trees < _ADVANCE + _PER_ROUND * (round - (self._first or 0))
 
     def looked(self, round: int, *, bought: bool, n_trees: int) -> None:
         """Plan the next look.

@@ -232,11 +232,11 @@ def test_the_schedule_waits_longer_and_starts_over_after_a_purchase():
     assert looks(Schedule(3), 10, 100, buys=range(10)) == [0, 3, 6, 9]
 
 
-def test_no_more_trees_are_grown_to_look_than_rounds_but_for_an_advance():
+def test_no_more_trees_are_grown_to_look_than_rounds_pay_for():
     for n_trees in (1, 3, 8, 20):
         looked = looks(Schedule(None), 200, n_trees, buys=range(200))
-        assert len(looked) * n_trees < 200 + 16 + n_trees
-        assert len(looked) * n_trees > 190
+        # 8 at first and .75 for each round, and the last look may overdraw.
+        assert 0.75 * 200 - 1 <= len(looked) * n_trees < 0.75 * 200 + 8 + n_trees
 
 
 def test_the_reason_to_stop_names_the_cause():
