@@ -91,6 +91,9 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     ``num_parallel_tree``, vector leaves, ``process_type="update"``, devices other than the CPU, distributed training,
     ``xgboost.cv``. With ``xgb_model=`` the features of that model count as paid, and towards the budget.
 
+    A callable `obj` is called once more in rounds that look for a purchase. ``EarlyStopping(save_best=True)`` returns a
+    booster of its own: put it before the GreedyMiser, or use ``ledger_.before(booster.num_boosted_rounds())``.
+
     Examples
     --------
     Column 0 is dear and column 1, which is almost as good, is cheap.
@@ -273,6 +276,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         for round in range(self._n_read, model.num_boosted_rounds()):
             used = self._reader.used(model[round : round + 1])
             if (used & ~self._open).any():
+                self._mask.restore(model)
                 raise RuntimeError(
                     "A tree uses columns that were closed to it: the DMatrix given to GreedyMiser must be the one "
                     "given to xgboost.train."

@@ -3,7 +3,9 @@ import logging
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xgboost as xgb
 
 from grbb_ext import grbb_objective
@@ -398,6 +400,23 @@ def test_names_are_those_of_the_columns():
         GreedyMiser(costs.select(names[:5]), "binary:logistic", dtrain)
 
 
+def test_categories_and_sparse_rows_are_masked_alike():
+    rng = np.random.default_rng(0)
+    X, y = make_data(n=300)
+    kind = rng.integers(0, 5, 300)
+    y = ((kind == 2) ^ (X[:, 0] > 0.5)).astype(float)
+    table = pd.DataFrame({"kind": pd.Categorical(kind), "test": X[:, 0], "other": X[:, 1]})
+    dtrain = xgb.DMatrix(table, label=y, enable_categorical=True)
+    costs = FeatureCosts({"kind": 1.0, "test": 4.0, "other": 1.0})
+    miser = GreedyMiser(costs, "binary:logistic", dtrain, budget=2.0, mu=0.1)
+    booster = xgb.train(BINARY, dtrain, 5, callbacks=[miser])
+    assert "kind" in booster.get_score()
+    assert set(booster.get_score()) == set(miser.ledger_.features) <= {"kind", "other"}
+    sparse = sp.csr_matrix(np.where(X > 0, X, 0))
+    booster, _, _ = train(BINARY, xgb.DMatrix(sparse, label=y), 5, FeatureCosts([4.0, 1, 1, 1, 1, 1]), budget=2.0)
+    assert 0 not in columns(dump(booster))
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -447,9 +466,11 @@ def test_one_instance_serves_one_training():
 
 def test_another_matrix_than_that_of_the_training_is_noticed():
     X, y = make_data()
-    miser = GreedyMiser(FeatureCosts([5.0] + [1.0] * 5), "binary:logistic", xgb.DMatrix(X, label=y), budget=2.0)
+    other = xgb.DMatrix(X, label=y)
+    miser = GreedyMiser(FeatureCosts([5.0] + [1.0] * 5), "binary:logistic", other, budget=2.0)
     with pytest.raises(RuntimeError, match="must be the one given to"):
         xgb.train(BINARY, xgb.DMatrix(X, label=y), 5, callbacks=[miser])
+    assert other.get_float_info("feature_weights").size == 0
 
 
 @pytest.mark.parametrize(
