@@ -314,7 +314,27 @@ def summary(path: Path) -> str:
             error = means.std(ddof=1) / np.sqrt(means.size) if means.size > 1 else np.nan
             cells.append(f"{means.mean():+.4f} ± {error:.4f}" if means.size else "")
         lines.append(f"| {only or 'all'} | " + " | ".join(cells) + " |")
+    lines += ["", "Plain training on all features, which has no limit, for comparison of the libraries:", ""]
+    lines += ["| data | XGBoost | LightGBM | difference |", "|---|---|---|---|"]
+    plain = plain_losses(path)
+    for data in dict.fromkeys(data for data, _ in cases):
+        ours, theirs = plain[data, "xgb levels"], plain[data, "lgb"]
+        seeds = sorted(ours.keys() & theirs.keys())
+        difference = np.array([ours[seed] - theirs[seed] for seed in seeds])
+        error = difference.std(ddof=1) / np.sqrt(len(seeds)) if len(seeds) > 1 else np.nan
+        xgb_mean, lgb_mean = (np.mean([losses[seed] for seed in seeds]) for losses in (ours, theirs))
+        lines.append(f"| {data} | {xgb_mean:.4f} | {lgb_mean:.4f} | {difference.mean():+.4f} ± {error:.4f} |")
     return "\n".join(lines) + "\n"
+
+
+def plain_losses(path: Path) -> dict[tuple[str, str], dict[int, float]]:
+    """Return the test log-loss of trials without mu and budget, by data set, method and seed."""
+    losses: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if float(row["mu"]) == 0 and not row["budget"]:
+                losses[row["data"], row["method"]][int(row["seed"])] = float(row["test"])
+    return losses
 
 
 PAIRS = (

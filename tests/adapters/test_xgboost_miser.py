@@ -1,5 +1,6 @@
 import json
 import logging
+import pickle
 import re
 
 import numpy as np
@@ -386,6 +387,12 @@ def test_the_ledger_follows_a_model_cut_by_early_stopping():
     booster = xgb.train(BINARY, dtrain, 60, evals=[(valid, "v")], verbose_eval=False, callbacks=[stop, miser])
     assert booster.num_boosted_rounds() < 60
     assert columns(dump(booster)) == set(np.flatnonzero(miser.ledger_.used).tolist())
+
+
+def test_the_ledger_pickles_with_the_booster():
+    X, y = make_data()
+    booster, _, _ = train(BINARY, xgb.DMatrix(X, label=y), 4, FeatureCosts([1.0] * 6), mu=0.1)
+    assert pickle.loads(pickle.dumps(booster)).ledger_ == booster.ledger_
 
 
 def test_names_are_those_of_the_columns():
