@@ -233,7 +233,7 @@ def trial(problem: Problem, method: str, seed: int, mu: float, budget: float | N
     }
 
 
-def run(path: Path, names: list[str], n_seeds: int) -> None:
+def run(path: Path, names: list[str], n_seeds: int, methods: list[str], mus: list[float]) -> None:
     done: set[tuple[str, ...]] = set()
     if path.exists():
         with path.open(newline="") as file:
@@ -247,10 +247,10 @@ def run(path: Path, names: list[str], n_seeds: int) -> None:
         budgets = [round(share * everything, 2) for share in SHARES]
         trials = [
             (method, seed, mu, budget)
-            for seed, method in itertools.product(range(n_seeds), METHODS)
+            for seed, method in itertools.product(range(n_seeds), methods)
             for mu, budget in [
                 *((0.0, budget) for budget in budgets),
-                *([] if method.endswith("selected") else [(mu, None) for mu in (0.0, *MUS)]),
+                *([] if method.endswith("selected") else [(mu, None) for mu in mus]),
             ]
         ]
         for method, seed, mu, budget in tqdm(trials, desc=name):
@@ -352,11 +352,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="*", default=list(PROBLEMS))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--mus", nargs="*", type=float, default=[0.0, *MUS])
     parser.add_argument("--summary", action="store_true", help="only write the summary of the trials that are there")
     arguments = parser.parse_args()
     path = RESULTS / "budget.csv"
     if not arguments.summary:
-        run(path, arguments.data, arguments.seeds)
+        run(path, arguments.data, arguments.seeds, arguments.methods, arguments.mus)
     text = summary(path)
     path.with_suffix(".md").write_text(text)
     print(text)
