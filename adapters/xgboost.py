@@ -1,4 +1,4 @@
-"""XGBoost: metrics for early stopping with a GRBB objective."""
+"""XGBoost: training with feature costs, and metrics for early stopping with a GRBB objective."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ try:
     import xgboost as xgb
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.xgboost needs XGBoost: pip install 'grbb_ext[xgboost]'.") from error
+
+from grbb_ext.adapters._xgboost_miser import GreedyMiser
+
+__all__ = ["GreedyMiser", "metric"]
 
 
 def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any], xgb.DMatrix], tuple[str, float]]:
