@@ -34,6 +34,8 @@ class Purchases:
     def __init__(self, costs: FeatureCosts) -> None:
         self.prices = costs.prices
         self.needs: Bools = np.asarray(costs.needs.toarray(), dtype=bool)
+        # Products of booleans are slow in numpy, and counts of sources are exact in float32.
+        self._counts = self.needs.astype(np.float32)
 
     def affordable(self, fetched: Bools, budget: NDArray[np.float64]) -> Bools:
         """Return which features each row can still pay, shape (n, d).
@@ -61,4 +63,8 @@ class Purchases:
 
     def sources_of(self, features: Bools, fetched: Bools) -> Bools:
         """Return the unpaid sources of some features of each row, shape (n, n_sources)."""
-        return np.asarray((features @ self.needs) & ~fetched)
+        return np.asarray((features.astype(np.float32) @ self._counts > 0) & ~fetched)
+
+    def paid(self, fetched: Bools) -> Bools:
+        """Return which features have all of their sources, shape (n, d)."""
+        return np.asarray((~fetched).astype(np.float32) @ self._counts.T == 0)

@@ -1,0 +1,1 @@
+"""Measurements that the documentation quotes. Each module answers one question and keeps the raw numbers."""
