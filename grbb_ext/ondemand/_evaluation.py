@@ -73,9 +73,7 @@ class Evaluation:
             wanted = self._choose()
             sources = self.batch.purchases.sources_of(wanted, self.batch.fetched[self.batch.at(self._rows)])
             for source in np.flatnonzero(sources.any(axis=0)):
-                buyers = self._rows[sources[:, source] & ~self.batch.failed[self._rows]]
-                if buyers.size:
-                    self.batch.buy(int(source), buyers)
+                self.batch.buy(int(source), self._rows[sources[:, source]])
             self.batch.complete(self._rows, wanted)
 
     def _advance(self) -> None:

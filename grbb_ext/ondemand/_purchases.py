@@ -51,10 +51,15 @@ class Purchases:
         total = spent[:, None] + self.marginals(fetched)
         gap = budget[:, None] - total
         fits = gap >= 0
-        # 0.1 + 0.2 fits a budget of 0.3: near the limit prices are added as decimals.
-        for row, feature in np.argwhere(np.abs(gap) <= _CLOSE * np.maximum(budget, 1.0)[:, None]):
-            paid = self.prices[fetched[row] | self.needs[feature]]
-            fits[row, feature] = exact_sum(paid.tolist()) <= decimal(float(budget[row]))
+        # 0.1 + 0.2 fits a budget of 0.3: near the limit prices are added as decimals, once for each set of sources.
+        limit = np.where(np.isfinite(budget), _CLOSE * np.maximum(budget, 1.0), -1.0)
+        row, feature = np.nonzero(np.abs(gap) <= limit[:, None])
+        paid, which = np.unique(fetched[row] | self.needs[feature], axis=0, return_inverse=True)
+        totals = [exact_sum(self.prices[sources].tolist()) for sources in paid]
+        limits = {amount: decimal(amount) for amount in np.unique(budget[row]).tolist()}
+        fits[row, feature] = [
+            totals[s] <= limits[amount] for s, amount in zip(which.ravel().tolist(), budget[row].tolist(), strict=True)
+        ]
         return np.asarray(fits)
 
     def marginals(self, fetched: Bools) -> NDArray[np.float64]:

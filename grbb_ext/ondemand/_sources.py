@@ -110,7 +110,13 @@ class Batch:
         self.present[:, feature] = self.known[:, feature] = True
 
     def buy(self, source: int, rows: Rows) -> None:
-        """Ask a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`."""
+        """Ask a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`.
+
+        Rows that have failed before are left out: they will get no score.
+        """
+        rows = rows[~self.failed[rows]] if self.errors else rows
+        if rows.size == 0:
+            return
         name = self.costs.sources[source]
         self.fetched[rows, source] = True
         needs = self.purchases.needs
