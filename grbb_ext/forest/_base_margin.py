@@ -22,7 +22,6 @@ _IDENTITY = {
     "rank:ndcg",
     "rank:pairwise",
     "reg:absoluteerror",
-    "reg:expectileerror",
     "reg:linear",
     "reg:pseudohubererror",
     "reg:quantileerror",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.forest._walk import CATEGORY_CEILING, Plan
+from grbb_ext.forest._walk import CATEGORY_CEILING, Plan, Stops
 
 # Rows that pass through a tree together, so that the tree stays in the fastest cache.
 _ROWS_PER_BLOCK = 64
@@ -33,6 +33,8 @@ def _walk(
     known: Any,
     all_known: bool,
     nodes: Any,
+    needed: Any,
+    first_open: Any,
 ) -> None:
     n_trees, n = nodes.shape
     for begin in range(0, n, _ROWS_PER_BLOCK):
@@ -62,6 +64,10 @@ def _walk(
                     node = left[node] + (0 if goes_left else 1)
                     f = feature[node]
                 nodes[t, i] = node
+                if f >= 0:
+                    needed[i, f] = True
+                    if t < first_open[i]:
+                        first_open[i] = t
 
 
 def _add(value: Any, nodes: Any, tree_output: Any, scores: Any) -> None:
@@ -121,8 +127,12 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def walk(
     plan: Plan, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
-) -> None:
+) -> Stops | None:
     """Do the work of :func:`grbb_ext.forest._walk.walk`, compiled."""
+    n = len(X)
+    unused = np.zeros((1, 1), dtype=bool)
+    needed = unused if known is None else np.zeros(X.shape, dtype=bool)
+    first_open = np.full(1 if known is None else n, len(nodes), dtype=np.intp)
     _compiled(_walk)(
         plan.feature,
         plan.threshold,
@@ -135,10 +145,13 @@ def walk(
         X.dtype.type(plan.category_floor),
         plan.tree_is_plain[start_tree : start_tree + nodes.shape[0]],
         X,
-        np.zeros((1, 1), dtype=bool) if known is None else known,
+        unused if known is None else known,
         known is None,
         nodes,
+        needed,
+        first_open,
     )
+    return None if known is None else Stops(needed, first_open)
 
 
 def add(value: NDArray[Any], nodes: NDArray[np.int32], tree_output: NDArray[np.int32], scores: NDArray[Any]) -> None:

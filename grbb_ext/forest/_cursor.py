@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext.forest._forest import Floats, Forest
 from grbb_ext.forest._input import as_rows
+from grbb_ext.forest._walk import Stops
 
 
 class ForestCursor:
@@ -55,6 +56,13 @@ class ForestCursor:
             raise ValueError(f"n_rows must be at least 0, got {n_rows}.")
         self.forest = forest
         self.nodes: NDArray[np.int32] = np.repeat(forest.tree_start[:-1, None], n_rows, axis=1)
+        # Where the walks stand, as the last one down all trees saw it; at first before the splits of the roots.
+        roots = forest.feature[forest.tree_start[:-1]]
+        needed = np.isin(np.arange(forest.n_features), roots)
+        first = int((roots >= 0).argmax()) if (roots >= 0).any() else forest.n_trees
+        self._stops: Stops | None = Stops(
+            np.broadcast_to(needed, (n_rows, forest.n_features)), np.full(n_rows, first, dtype=np.intp)
+        )
 
     @property
     def n_rows(self) -> int:
@@ -68,10 +76,12 @@ class ForestCursor:
 
     def finished_trees(self) -> NDArray[np.intp]:
         """Return, for each row, how many of the first trees have all reached a leaf."""
+        if self._stops is not None:
+            return self._stops.first_open
         first: NDArray[np.intp] = self.forest._kernels.first_open(self.forest.feature, self.nodes)
         return first
 
-    def advance(self, X: Any, known: ArrayLike | None = None) -> None:
+    def advance(self, X: Any, known: ArrayLike | None = None, *, stop_tree: int | None = None) -> None:
         """Move rows down every tree as far as their known features allow.
 
         Parameters
@@ -80,13 +90,17 @@ class ForestCursor:
             Rows; only known entries are read.
         known : array-like of bool of shape (n_rows, d) or None, default=None
             Which entries are known. None is all: an unknown value cannot be told from a missing one by NaN.
+        stop_tree : int or None, default=None
+            Only down the first trees.
         """
+        stop = self.forest._tree_range(0, stop_tree)[1]
         values = as_rows(self.forest, X)
         mask = None if known is None else np.ascontiguousarray(known, dtype=bool)
         for name, array in (("X", values), ("known", mask)):
             if array is not None and array.shape != (self.n_rows, self.forest.n_features):
                 raise ValueError(f"{name} must have shape {(self.n_rows, self.forest.n_features)}, got {array.shape}.")
-        self.forest._walk(values, self.nodes, mask, 0)
+        stops = self.forest._kernels.walk(self.forest._plan, values, self.nodes[:stop], mask, 0)
+        self._stops = stops if stop == self.forest.n_trees else None
 
     def needed(self, stop_tree: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Return the features at which walks are stopped.
@@ -102,6 +116,9 @@ class ForestCursor:
         -------
         ndarray of bool of shape (n_rows, d)
         """
+        of_all = stop_tree is None or bool((np.asarray(stop_tree) >= self.forest.n_trees).all())
+        if self._stops is not None and of_all:
+            return self._stops.needed.copy()
         return self._stopped(np.ones(self.forest.n_nodes), stop_tree) > 0
 
     def spread(self, stop_tree: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -124,7 +141,10 @@ class ForestCursor:
     def take(self, rows: ArrayLike) -> ForestCursor:
         """Return a cursor of its own for some of the rows, given by position."""
         other = ForestCursor(self.forest, 0)
-        other.nodes = np.ascontiguousarray(self.nodes[:, np.asarray(rows, dtype=np.intp)])
+        chosen = np.asarray(rows, dtype=np.intp)
+        other.nodes = self.nodes.take(chosen, axis=1)
+        stops = self._stops
+        other._stops = None if stops is None else Stops(stops.needed[chosen], stops.first_open[chosen])
         return other
 
     def raw_scores(self, *, stop_tree: int | None = None) -> Floats:

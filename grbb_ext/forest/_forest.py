@@ -368,16 +368,13 @@ class Forest:
         """The module that walks and adds: compiled where numba is installed."""
         return _compiled if _compiled.is_available() else _walk
 
-    def _walk(self, rows: Floats, nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start: int) -> None:
-        self._kernels.walk(self._plan, rows, nodes, known, start)
-
     def _walk_blocks(self, rows: Floats, start: int, stop: int) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         """Yield blocks of rows and their leaves, shape (trees, rows of the block)."""
         step = max(_NODES_PER_BLOCK // max(stop - start, 1), 1)
         for begin in range(0, len(rows), step):
             block = slice(begin, min(begin + step, len(rows)))
             nodes = np.repeat(self.tree_start[start:stop, None], block.stop - begin, axis=1)
-            self._walk(rows[block], nodes, None, start)
+            self._kernels.walk(self._plan, rows[block], nodes, None, start)
             yield block, nodes
 
     def _sum(self, nodes: NDArray[np.int32], value: Floats, start: int) -> Floats:

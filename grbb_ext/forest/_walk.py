@@ -79,9 +79,16 @@ def _in_set(plan: Plan, x: NDArray[Any], which: NDArray[np.int32]) -> NDArray[np
     return valid & ((bits >> (category % 32).astype(np.uint32)) & 1 > 0)
 
 
+class Stops(NamedTuple):
+    """Where walks are stopped: the features that each row needs, and its first open tree (n_trees if there is none)."""
+
+    needed: NDArray[np.bool_]
+    first_open: NDArray[np.intp]
+
+
 def walk(
     plan: Plan, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
-) -> None:
+) -> Stops | None:
     """Move rows down the trees as far as known features allow.
 
     Parameters
@@ -96,10 +103,14 @@ def walk(
         Which entries of X may be read; None is all.
     start_tree : int
         The tree of the first row of `nodes`.
+
+    Returns
+    -------
+    Stops or None
+        None if all is known, for then no walk is stopped.
     """
     n, d = X.shape
-    if n == 0 or d == 0:
-        return
+    stops = None if known is None else Stops(np.zeros((n, d), dtype=bool), np.full(n, len(nodes), dtype=np.intp))
     offset = np.arange(n) * d
     for t in range(nodes.shape[0]):
         tree = start_tree + t
@@ -122,6 +133,12 @@ def walk(
             x = X.ravel().take(start + feature, mode="clip")
             node = plan.left.take(node) + ~goes_left(plan, x, node, plain)
         nodes[t, active] = node
+        if stops is not None:
+            feature = plan.feature.take(nodes[t])
+            row = np.flatnonzero(feature >= 0)
+            stops.needed[row, feature[row]] = True
+            stops.first_open[row] = np.minimum(stops.first_open[row], t)
+    return stops
 
 
 def add(value: NDArray[Any], nodes: NDArray[np.int32], tree_output: NDArray[np.int32], scores: NDArray[Any]) -> None:

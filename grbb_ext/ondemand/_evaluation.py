@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.ondemand._purchases import Purchases
 from grbb_ext.ondemand._result import BUDGET, FAILED, FINISHED
 from grbb_ext.ondemand._rules import StoppingRule
 from grbb_ext.ondemand._sources import Batch
@@ -60,39 +59,47 @@ class Evaluation:
         self.scores = np.full((n, forest.n_outputs), np.nan, dtype=forest.base.dtype)
         self.status = np.full(n, "", dtype="<U9")
         self.trees = np.zeros(n, dtype=np.intp)
-        self._purchases = Purchases(batch.costs)
-        self._wanted = np.zeros(forest.n_features, dtype=bool)
-        self._wanted[forest.features_used()] = True
-        # The rows still on their way, their places, and the number of trees after which the rule looks at them.
+        # The rows on their way, their places, how many trees they have behind them, and how many they are to walk.
         self._rows = np.arange(n)
         self._cursor = ForestCursor(forest, n)
+        self._done = np.zeros(n, dtype=np.intp)
         self._horizon = np.full(n, forest.n_trees if rule is None else min(rule.step, forest.n_trees), dtype=np.intp)
 
     def run(self) -> None:
         """Evaluate all rows as far as they go."""
         while self._rows.size:
-            self._cursor.advance(self.batch.X[self._rows], self.batch.known[self._rows])
+            self._advance()
             self._let_leave()
             wanted = self._choose()
-            sources = self._purchases.sources_of(wanted, self.batch.fetched[self._rows])
+            sources = self.batch.purchases.sources_of(wanted, self.batch.fetched[self.batch.at(self._rows)])
             for source in np.flatnonzero(sources.any(axis=0)):
-                buyers = self._rows[sources[:, source] & ~self.batch.failed[self._rows]]
-                if buyers.size:
-                    self.batch.buy(int(source), buyers)
-            self.batch.complete(self._rows, self._wanted)
+                self.batch.buy(int(source), self._rows[sources[:, source]])
+            self.batch.complete(self._rows, wanted)
+
+    def _advance(self) -> None:
+        at, stop = self.batch.at(self._rows), int(self._horizon.max())
+        if self.batch.known.any():
+            self._cursor.advance(self.batch.X[at], self.batch.known[at], stop_tree=stop)
+        self._done = self._cursor.finished_trees()
+
+    @property
+    def _buys_all(self) -> bool:
+        """Whether a row buys whatever its walks need, because it will be read in any case."""
+        return self.budget is None and not (self.rule is not None and self.rule.one_by_one)
 
     def _let_leave(self) -> None:
         """Take rows that are done from those on their way."""
         self._leave(self.batch.failed[self._rows], FAILED, None)
-        finished = self._cursor.finished
-        self._leave(finished, FINISHED, self._cursor.take(finished.nonzero()[0]).raw_scores())
+        finished = self._done == self.forest.n_trees
+        if finished.any():
+            self._leave(finished, FINISHED, self._cursor.take(np.flatnonzero(finished)).raw_scores())
         if self.rule is None:
             return
         if self.rule.one_by_one:
             self._apply(self.rule, np.ones(self._rows.size, dtype=bool), self.forest.n_trees)
             return
         for horizon in range(self.rule.step, self.forest.n_trees, self.rule.step):
-            at_horizon = (self._horizon == horizon) & (self._cursor.finished_trees() >= horizon)
+            at_horizon = (self._horizon == horizon) & (self._done >= horizon)
             self._horizon[at_horizon] = min(horizon + self.rule.step, self.forest.n_trees)
             self._apply(self.rule, at_horizon, horizon)
 
@@ -109,18 +116,18 @@ class Evaluation:
     def _choose(self) -> Bools:
         """Return the features to buy now, shape (rows, d); rows that can pay for none of those they need leave."""
         needed = self._cursor.needed(self._horizon)
+        if self._buys_all:
+            return needed
         if self.budget is not None:
-            needed &= self._purchases.affordable(self.batch.fetched[self._rows], self.budget[self._rows])
+            needed &= self.batch.purchases.affordable(self.batch.fetched[self._rows], self.budget[self._rows])
             poor = np.asarray(~needed.any(axis=1))
             self._leave(poor, BUDGET, self._estimate(np.flatnonzero(poor)))
             needed = needed[~poor]
-        elif self.rule is None or not self.rule.one_by_one:
-            return needed  # all of it will be read in any case
         return self._first(needed) if self.order == "trees" else self._worthiest(needed)
 
     def _worthiest(self, allowed: Bools) -> Bools:
         """Mark for each row the feature that takes the most uncertainty away for its price."""
-        price = self._purchases.marginals(self.batch.fetched[self._rows])
+        price = self.batch.purchases.marginals(self.batch.fetched[self._rows])
         spread = np.where(allowed, self._cursor.spread(self._horizon), -1.0)
         # Among features that cost nothing now the one with the most open walks is as good as any.
         worth = np.where(price > 0, spread / np.where(price > 0, price, 1.0), np.where(allowed, np.inf, -1.0))
@@ -150,9 +157,9 @@ class Evaluation:
             return
         leaving = self._rows[mask]
         self.status[leaving] = status
-        self.trees[leaving] = self._cursor.finished_trees()[mask]
+        self.trees[leaving] = self._done[mask]
         if scores is not None:
             self.scores[leaving] = scores.reshape(-1, self.forest.n_outputs)
         staying = np.flatnonzero(~mask)
-        self._rows, self._horizon = self._rows[staying], self._horizon[staying]
+        self._rows, self._done, self._horizon = self._rows[staying], self._done[staying], self._horizon[staying]
         self._cursor = self._cursor.take(staying)

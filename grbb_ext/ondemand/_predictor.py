@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext._progress import progress
@@ -63,7 +62,7 @@ class OnDemandPredictor:
         What to buy first where not all will be bought, with a budget or ``"decision"``: the feature before which the
         most uncertainty for its price waits (the distance between the largest and the smallest leaf below each walk
         that stands before it, added up), or the first one in the order of the trees.
-    batch_size : int, default=8192
+    batch_size : int, default=16384
         Rows that are evaluated together. Every source is called at most a few times for each batch.
     on_error : {"raise", "return"}, default="raise"
         What to do when a source fails: in both cases all other rows are evaluated to the end. Then a
@@ -106,7 +105,7 @@ class OnDemandPredictor:
         decision_threshold: float = 0.0,
         unknown: Unknown = "mean",
         order: Order = "worth",
-        batch_size: int = 8192,
+        batch_size: int = 16384,
         on_error: Literal["raise", "return"] = "raise",
         verbose: bool = True,
     ) -> None:
@@ -197,7 +196,7 @@ class OnDemandPredictor:
             status=evaluation.status,
             trees=evaluation.trees,
             fetched=batch.fetched,
-            spent=np.asarray(sp.csr_array(batch.fetched.astype(np.float64)) @ self.costs.prices),
+            spent=np.where(batch.fetched, self.costs.prices, 0.0).sum(axis=1),
             sources=self.costs.sources,
             errors=tuple(batch.errors),
         )

@@ -34,6 +34,8 @@ class Purchases:
     def __init__(self, costs: FeatureCosts) -> None:
         self.prices = costs.prices
         self.needs: Bools = np.asarray(costs.needs.toarray(), dtype=bool)
+        # Products of booleans are slow in numpy, and counts of sources are exact in float32.
+        self._counts = self.needs.astype(np.float32)
 
     def affordable(self, fetched: Bools, budget: NDArray[np.float64]) -> Bools:
         """Return which features each row can still pay, shape (n, d).
@@ -49,10 +51,15 @@ class Purchases:
         total = spent[:, None] + self.marginals(fetched)
         gap = budget[:, None] - total
         fits = gap >= 0
-        # 0.1 + 0.2 fits a budget of 0.3: near the limit prices are added as decimals.
-        for row, feature in np.argwhere(np.abs(gap) <= _CLOSE * np.maximum(budget, 1.0)[:, None]):
-            paid = self.prices[fetched[row] | self.needs[feature]]
-            fits[row, feature] = exact_sum(paid.tolist()) <= decimal(float(budget[row]))
+        # 0.1 + 0.2 fits a budget of 0.3: near the limit prices are added as decimals, once for each set of sources.
+        limit = np.where(np.isfinite(budget), _CLOSE * np.maximum(budget, 1.0), -1.0)
+        row, feature = np.nonzero(np.abs(gap) <= limit[:, None])
+        paid, which = np.unique(fetched[row] | self.needs[feature], axis=0, return_inverse=True)
+        totals = [exact_sum(self.prices[sources].tolist()) for sources in paid]
+        limits = {amount: decimal(amount) for amount in np.unique(budget[row]).tolist()}
+        fits[row, feature] = [
+            totals[s] <= limits[amount] for s, amount in zip(which.ravel().tolist(), budget[row].tolist(), strict=True)
+        ]
         return np.asarray(fits)
 
     def marginals(self, fetched: Bools) -> NDArray[np.float64]:
@@ -61,4 +68,8 @@ class Purchases:
 
     def sources_of(self, features: Bools, fetched: Bools) -> Bools:
         """Return the unpaid sources of some features of each row, shape (n, n_sources)."""
-        return np.asarray((features @ self.needs) & ~fetched)
+        return np.asarray((features.astype(np.float32) @ self._counts > 0) & ~fetched)
+
+    def paid(self, fetched: Bools) -> Bools:
+        """Return which features have all of their sources, shape (n, d)."""
+        return np.asarray((~fetched).astype(np.float32) @ self._counts.T == 0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts
+from grbb_ext.ondemand._purchases import Purchases
 from grbb_ext.ondemand._result import FetchError, list_rows
 
 Fetch = Callable[[NDArray[Any]], Any]
@@ -69,8 +70,12 @@ class Batch:
 
     Attributes
     ----------
+    purchases : Purchases
+        Prices.
     X : ndarray of shape (n, d)
         Values, NaN where unknown.
+    present : ndarray of bool of shape (n, d)
+        Which values are there. They are known once all of their sources are paid.
     known : ndarray of bool of shape (n, d)
         Which values may be read.
     fetched : ndarray of bool of shape (n, n_sources)
@@ -86,7 +91,7 @@ class Batch:
     ) -> None:
         self.ids, self.costs, self.fetch, self.derive = ids, costs, fetch, derive
         n, d = len(ids), costs.n_features
-        self.needs: NDArray[np.bool_] = np.asarray(costs.needs.toarray(), dtype=bool)
+        self.purchases = Purchases(costs)
         self.X = np.full((n, d), np.nan)
         self.present = np.zeros((n, d), dtype=bool)
         self.known = np.zeros((n, d), dtype=bool)
@@ -95,17 +100,28 @@ class Batch:
         self.errors: list[FetchError] = []
         self._extra: dict[Any, NDArray[Any]] = {}
 
+    def at(self, rows: Rows) -> Rows | slice:
+        """Return an index of some rows, in order: a slice if they are all, which copies nothing."""
+        return slice(None) if rows.size == len(self.ids) else rows
+
     def give(self, feature: int, values: Any) -> None:
         """Set a feature that needs no source, for all rows."""
         self.X[:, feature] = values
         self.present[:, feature] = self.known[:, feature] = True
 
     def buy(self, source: int, rows: Rows) -> None:
-        """Ask a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`."""
+        """Ask a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`.
+
+        Rows that have failed before are left out: they will get no score.
+        """
+        rows = rows[~self.failed[rows]] if self.errors else rows
+        if rows.size == 0:
+            return
         name = self.costs.sources[source]
         self.fetched[rows, source] = True
-        users = np.flatnonzero(self.needs[:, source])
-        own = users[self.needs[users].sum(axis=1) == 1]
+        needs = self.purchases.needs
+        users = np.flatnonzero(needs[:, source])
+        own = users[needs[users].sum(axis=1) == 1]
         try:
             columns = as_columns(self.fetch[name](self.ids[rows]), [self.costs.features[j] for j in own])
             self._store(columns, {self.costs.features[j]: int(j) for j in users}, rows)
@@ -113,32 +129,36 @@ class Batch:
             self._fail(name, rows, f"Source {name!r}", error)
 
     def complete(self, rows: Rows, wanted: NDArray[np.bool_]) -> None:
-        """Make known what has all its sources now, deriving features where needed.
+        """Make known what has all its sources now, deriving what is wanted.
 
         Parameters
         ----------
-        rows : ndarray of int
-            Positions of rows that were bought something.
-        wanted : ndarray of bool of shape (d,)
-            Features that matter; only these are derived and missed.
+        rows : ndarray of int of shape (n_rows,)
+            Positions of rows.
+        wanted : ndarray of bool of shape (n_rows, d)
+            Features that these rows need next. It is a failure if one has all its sources and still no value.
         """
-        unpaid = ~self.fetched[rows] @ self.needs.T
-        waiting = wanted & ~(unpaid | self.known[rows] | self.failed[rows, None])
-        for feature in np.flatnonzero(waiting.any(axis=0)):
-            ready = rows[waiting[:, feature] & ~self.failed[rows]]
-            name = self.costs.features[feature]
-            if name in self.derive:
-                try:
-                    self._store({name: self.derive[name](self._columns(ready))}, {name: int(feature)}, ready)
-                except Exception as error:  # whatever a user's callable raises
-                    self._fail(name, ready, f"The callable that derives {name!r}", error)
-                    continue
-            absent = ready[~self.present[ready, feature]]
-            if absent.size:
-                sources = self.costs.sources_of(name)
-                nothing = ValueError(f"none of its sources {list(sources)} returned it. Return it, or use derive=.")
-                self._fail(sources[-1], absent, f"The feature {name!r}", nothing)
-            self.known[ready, feature] = self.present[ready, feature]
+        at = self.at(rows)
+        paid = self.purchases.paid(self.fetched[at])
+        lacking = wanted & paid & ~self.present[at]
+        for feature in np.flatnonzero(lacking.any(axis=0)):
+            self._make(int(feature), rows[lacking[:, feature] & ~self.failed[rows]])
+        self.known[at] = paid & self.present[at]
+
+    def _make(self, feature: int, rows: Rows) -> None:
+        """Derive a feature that no source returned."""
+        name = self.costs.features[feature]
+        if rows.size == 0:
+            return
+        if name not in self.derive:
+            sources = self.costs.sources_of(name)
+            nothing = ValueError(f"none of its sources {list(sources)} returned it. Return it, or use derive=.")
+            self._fail(sources[-1], rows, f"The feature {name!r}", nothing)
+            return
+        try:
+            self._store({name: self.derive[name](self._columns(rows))}, {name: feature}, rows)
+        except Exception as error:  # whatever a user's callable raises
+            self._fail(name, rows, f"The callable that derives {name!r}", error)
 
     def _store(self, columns: Mapping[Any, Any], features: Mapping[Any, int], rows: Rows) -> None:
         """Keep columns; those of features that do not need the source are left out, other names wait for `derive`."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from dataclasses import FrozenInstanceError, fields
 
 import lightgbm as lgb
@@ -199,6 +200,17 @@ def test_every_path_against_a_slow_walk(seed, library, n_trees, missing, compile
         assert score == scores[i]
         assert met == set(np.flatnonzero(touched[i]))
     assert set(np.flatnonzero(touched.any(axis=0))) <= set(forest.features_used())
+
+
+def test_without_numba(monkeypatch, forest):
+    compiled = forest.predict(ROWS)
+    _compiled._compile.cache_clear()
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not _compiled.is_available()
+    np.testing.assert_array_equal(forest.predict(ROWS), compiled)
+    monkeypatch.undo()
+    _compiled._compile.cache_clear()
+    assert _compiled.is_available()
 
 
 def test_blocks_of_rows_do_not_matter(walker, monkeypatch, forest):
