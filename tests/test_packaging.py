@@ -138,7 +138,7 @@ def test_versions_agree():
 
 def test_lower_bounds_are_the_tested_ones():
     extras = PROJECT["optional-dependencies"]
-    users = [name for name in ("xgboost", "xgboost-cpu", "lightgbm", "ann", "plot") if name in extras]
+    users = [name for name in ("xgboost", "xgboost-cpu", "lightgbm", "ann", "fast", "plot") if name in extras]
     bounds = dict(
         line.split(">=") for line in [*PROJECT["dependencies"], *(line for name in users for line in extras[name])]
     )
