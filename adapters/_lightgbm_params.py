@@ -136,12 +136,7 @@ def is_goss(params: dict[str, Any]) -> bool:
     return "goss" in (get(params, "boosting"), get(params, "data_sample_strategy"))
 
 
-def user_contri(params: dict[str, Any], n_features: int) -> NDArray[np.float64] | None:
+def user_contri(params: dict[str, Any]) -> NDArray[np.float64] | None:
     """Return the user's feature_contri, which the mask multiplies."""
     value = get(params, "feature_contri")
-    if value is None:
-        return None
-    contri = np.array(value.split(",") if isinstance(value, str) else value, dtype=np.float64)
-    if contri.shape != (n_features,):
-        raise ValueError(f"feature_contri needs one entry for each of {n_features} columns, got {contri.size}.")
-    return contri
+    return None if value is None else np.array(value.split(",") if isinstance(value, str) else value, dtype=np.float64)

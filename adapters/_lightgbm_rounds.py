@@ -153,7 +153,8 @@ class Rounds:
         growth = Growth([], [], False, 0.0)
         if in_full or (used & (unpaid | watched)).any():
             growth = read_growth(self._booster, unpaid, watched)
-        self._pardoned |= used
+        if self._mu > 0:
+            self._pardoned |= used
         return growth
 
     def _take_back(self, growth: Growth | None) -> None:

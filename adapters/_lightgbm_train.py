@@ -199,7 +199,7 @@ class _CostKeeper:
             ledger,
             self._mu,
             objective if callable(objective) else None,
-            parameters.user_contri(self._params, n_features),
+            parameters.user_contri(self._params),
             parameters.restricts_leaves(self._params),
             int(seed) if parameters.is_goss(self._params) else None,
         )

@@ -8,7 +8,7 @@ to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the 
 
 from pathlib import Path as _Path
 
-from grbb_ext.costs import FeatureCosts
+from grbb_ext.costs import FeatureCosts, cost_path
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.propagation import make_propagation
@@ -20,6 +20,7 @@ __all__ = [
     "GRBBObjective",
     "GraphWarning",
     "UnreachableRowsWarning",
+    "cost_path",
     "grbb_objective",
     "knn_graph",
     "make_propagation",
