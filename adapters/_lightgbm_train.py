@@ -17,6 +17,7 @@ from grbb_ext.adapters._lightgbm_rounds import Rounds
 from grbb_ext.adapters._lightgbm_tree import columns_in_text, used_columns
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.costs._check import check_price
+from grbb_ext.miser import stop_reason
 
 _LOG = logging.getLogger("grbb_ext")
 
@@ -214,7 +215,7 @@ class _CostKeeper:
             env.evaluation_result_list[:] = results + env.model.eval_valid(self._feval)
         if self._n_empty >= self._patience and env.iteration + 1 < env.end_iteration:
             self._stopping = True
-            reason = self._reason(self._rounds.ledger, env.model.current_iteration())
+            reason = stop_reason(self._rounds.ledger, self._mu, env.model.current_iteration())
             self._rounds.ledger.stop_reason = reason
             _LOG.log(logging.WARNING if parameters.get(self._params, "verbosity", 1) >= 0 else logging.INFO, reason)
 
@@ -230,23 +231,6 @@ class _CostKeeper:
         if self._stopping:
             self._stopped_here = True
             raise lgb.EarlyStopException(env.model.current_iteration() - 1, env.evaluation_result_list)
-
-    def _reason(self, ledger: Ledger, n_rounds: int) -> str:
-        """Say why nothing more can be learned."""
-        prices = ledger.marginals()
-        unpaid = prices > 0
-        bought = f"the {ledger.used.sum()} features bought"
-        start = f"Training with costs ended after {n_rounds} rounds: no split on {bought} helps, "
-        if not unpaid.any():
-            return start + "and all features are paid."
-        if not (ledger.affordable() & unpaid).any():
-            return start + (
-                f"and the cheapest of the {unpaid.sum()} others costs {prices[unpaid].min():g} while "
-                f"{ledger.remaining:g} of the budget of {ledger.budget:g} is left."
-            )
-        if self._mu > 0:
-            return start + f"and no other feature that is affordable is worth its price at mu={self._mu:g}."
-        return start + "and no other feature that is affordable does."
 
 
 class _Callback:
