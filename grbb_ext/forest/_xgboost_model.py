@@ -49,8 +49,9 @@ def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dic
         raise ValueError("the model has fewer tree weights or classes than trees.")
     trees = [_read_tree(model["trees"][i], int(model["tree_info"][i]), weights[i], n_outputs) for i in range(n_trees)]
     objective = learner["objective"]["name"]
-    if not model["trees"] and parameters.get("boost_from_average", "0") != "0":
-        objective = "reg:squarederror"  # the base score awaits its estimate, and XGBoost applies no link to it yet
+    awaits_estimate = not model["trees"] and parameters.get("boost_from_average", "0") != "0"
+    if awaits_estimate and parameters["base_score"].startswith("["):
+        objective = "reg:squarederror"  # since 3.1 a base score that is not estimated yet gets no link
     names = [str(name) for name in learner.get("feature_names", [])]
     return {
         **pack(trees, n_features, n_outputs, np.float32),
@@ -102,7 +103,8 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
         right=np.where(swapped, left, right),
         default_left=default_left ^ swapped,
         value=value * weight,
-        cover=np.asarray(tree["sum_hessian"], dtype=np.float64),
+        # Before 3.2 trees with vector leaves have no weights; then all leaves count alike.
+        cover=np.asarray(tree.get("sum_hessian", np.zeros(left.size)), dtype=np.float64),
         label=np.arange(left.size, dtype=np.int32),
         output=output,
         categories=categories,

@@ -41,7 +41,7 @@ class Evaluation:
     status : ndarray of str of shape (n,)
         Why a row was left alone.
     trees : ndarray of int of shape (n,)
-        Trees evaluated before the first open one.
+        Trees evaluated before the first open one, or those in the score of a confident row.
     """
 
     def __init__(
@@ -111,7 +111,11 @@ class Evaluation:
         leaves, scores = rule.leaves(self._cursor.take(at), stop_tree)
         mask = np.zeros(self._rows.size, dtype=bool)
         mask[at[leaves]] = True
-        self._leave(mask, rule.status, self._estimate(at[leaves]) if scores is None else scores[leaves])
+        if scores is None:
+            self._leave(mask, rule.status, self._estimate(at[leaves]))
+        else:
+            self._done[mask] = stop_tree  # more may be done, but they are not in the score
+            self._leave(mask, rule.status, scores[leaves])
 
     def _choose(self) -> Bools:
         """Return the features to buy now, shape (rows, d); rows that can pay for none of those they need leave."""
@@ -147,6 +151,8 @@ class Evaluation:
     def _estimate(self, at: NDArray[np.intp]) -> Floats:
         """Return scores of rows with open walks."""
         cursor, rows = self._cursor.take(at), self._rows[at]
+        # Trees beyond the horizon have not been walked, but part of their features may be known.
+        cursor.advance(self.batch.X[rows], self.batch.known[rows])
         if self.unknown == "missing":
             cursor.advance(np.where(self.batch.known[rows], self.batch.X[rows], np.nan))
         return cursor.expected_scores()

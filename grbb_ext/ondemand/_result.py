@@ -27,7 +27,8 @@ class OnDemandResult:
         certain, the score is an estimate on its side. ``"confident"``: the score of the trees that were evaluated.
         ``"budget"``: the budget ran out, the score is an estimate from what is known. ``"failed"``: a source failed.
     trees : ndarray of int of shape (N,)
-        How many trees were evaluated before the first open one; all of them for finished rows.
+        How many trees were evaluated before the first open one; all of them for finished rows, and those that make up
+        the score for confident ones.
     fetched : ndarray of bool of shape (N, n_sources)
         Which sources were asked for which row. A source that failed was asked, too.
     spent : ndarray of shape (N,)

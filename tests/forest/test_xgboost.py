@@ -234,8 +234,9 @@ def test_frames_with_categories_in_another_order(walker):
         number=T["number"].cat.set_categories(sorted(X["number"].cat.categories, reverse=True)),
     )
     check(model, shuffled, enable_categorical=True)
-    with pytest.raises(ValueError, match=r"'letter' .* never saw: \['new'\]"):
-        forest.predict(shuffled.assign(letter=shuffled["letter"].cat.add_categories(["new"])))
+    if forest.categories:  # models have the names of categories since XGBoost 3.1
+        with pytest.raises(ValueError, match=r"'letter' .* never saw: \['new'\]"):
+            forest.predict(shuffled.assign(letter=shuffled["letter"].cat.add_categories(["new"])))
     with pytest.raises(ValueError, match="another order"):
         forest.predict(T[T.columns[::-1]])
     with pytest.raises(ValueError, match="'float' of X is not numeric"):

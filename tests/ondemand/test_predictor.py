@@ -247,6 +247,7 @@ def test_confidence_against_a_slow_reference(classes, averaged):
                 break
         np.testing.assert_array_equal(result.raw_scores[i], raw)
         assert result.status[i] == ("finished" if stop == 23 else "confident")
+        assert result.trees[i] == stop * classes
         seen.add(result.status[i])
         cursor, known = ForestCursor(forest, 1), np.zeros((1, D), dtype=bool)
         while cursor.finished_trees()[0] < stop * classes:
@@ -270,8 +271,7 @@ def test_a_budget_is_kept_and_what_is_known_is_used(library, order):
         np.testing.assert_array_equal(result.raw_scores[result.complete], native(booster, X)[result.complete])
         assert set(result.status) <= {"finished", "budget"}
         # a row that stopped could not pay for anything that it needs
-        known = np.append(COSTS.bind(NAMES).needs.toarray()[:5], np.zeros((1, 5), dtype=bool), axis=0)
-        known = (known[None] <= result.fetched[:, None]).all(axis=2)
+        known = (COSTS.bind(NAMES).needs.toarray()[None] <= result.fetched[:, None]).all(axis=2)
         cursor = ForestCursor(forest, 200)
         cursor.advance(np.where(known, X, np.nan), known)
         marginal = np.where(result.fetched, 0.0, COSTS.prices) @ COSTS.bind(NAMES).needs.toarray().T
@@ -312,9 +312,14 @@ def test_budget_and_early_exit_together():
         result = predictor(forest, Laboratory(X), **options).predict(np.arange(200), free(X))
         assert (result.spent <= budget).all()
         assert {"budget", "finished"} < set(result.status)
+        certain = result.status != "budget"
         if early_exit == "decision":
-            certain = result.status != "budget"
             np.testing.assert_array_equal(result.raw_scores[certain] > 0, forest.predict(X)[certain] > 0)
+        # an estimate uses all that is known, in all trees
+        known = (COSTS.bind(NAMES).needs.toarray()[None] <= result.fetched[:, None]).all(axis=2)
+        cursor = ForestCursor(forest, 200)
+        cursor.advance(X, known)
+        np.testing.assert_array_equal(result.raw_scores[~certain], cursor.expected_scores()[~certain])
 
 
 @settings(max_examples=30, deadline=None)
