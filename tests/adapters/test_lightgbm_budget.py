@@ -88,7 +88,7 @@ class TestTradeOff:
         y = 4 * X[:, 0] + X[:, 1]  # gains 48 and 3
         costs = FeatureCosts(needs=[["draw", "x0"], ["draw", "x1"]], prices={"draw": 3.0, "x0": 0.0, "x1": 1.0})
         data = {"params": {**STUMP, "learning_rate": 1.0, "boost_from_average": True}}
-        alone = train(data["params"], lgb.Dataset(X[:, 1:], y), 1, costs=FeatureCosts([4.0]), mu=1.0)
+        alone = train(data["params"], lgb.Dataset(X[:, 1:].copy(), y), 1, costs=FeatureCosts([4.0]), mu=1.0)
         assert alone.ledger_.features == ()
         booster = train(data["params"], lgb.Dataset(X, y), 2, costs=costs, mu=1.0)
         assert [(line.round, line.features, line.price) for line in booster.ledger_.history] == [

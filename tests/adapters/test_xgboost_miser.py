@@ -53,30 +53,33 @@ def paths(tree, above=frozenset()):
             yield from paths(child, above | {int(tree["split"][1:])})
 
 
-class Watch(xgb.callback.TrainingCallback):
-    """After every round: the ledger is the model, and within the budget."""
+class WatchedMiser(GreedyMiser):
+    """After every round: the ledger is the model, and within the budget.
 
-    def __init__(self, miser):
-        super().__init__()
-        self.miser, self.spent = miser, []
+    A callback of its own would not do: XGBoost before 3.1 calls callbacks in no fixed order.
+    """
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
+        self.spent = []
 
     def after_iteration(self, model, epoch, evals_log):
-        ledger = self.miser.ledger_
+        stop = super().after_iteration(model, epoch, evals_log)
+        ledger = self.ledger_
         assert columns(dump(model)) == set(np.flatnonzero(ledger.used).tolist())
         assert ledger.spent == ledger.costs.total(ledger.used)
         assert ledger.budget is None or ledger.costs.total(ledger.used) <= ledger.budget
         self.spent.append(ledger.spent)
-        return False
+        return stop
 
 
 def train(params, dtrain, rounds, costs, obj=None, xgb_model=None, callbacks=(), **settings):
-    miser = GreedyMiser(costs, obj or params["objective"], dtrain, **settings)
-    watch = Watch(miser)
+    miser = WatchedMiser(costs, obj or params["objective"], dtrain, **settings)
     custom = obj if callable(obj) else None
-    booster = xgb.train(params, dtrain, rounds, obj=custom, xgb_model=xgb_model, callbacks=[miser, *callbacks, watch])
+    booster = xgb.train(params, dtrain, rounds, obj=custom, xgb_model=xgb_model, callbacks=[miser, *callbacks])
     assert booster.ledger_ is miser.ledger_
     assert columns(dump(booster)) == set(np.flatnonzero(booster.ledger_.used).tolist())
-    return booster, miser, watch
+    return booster, miser
 
 
 @pytest.mark.parametrize("strategy", ["levels", "interaction"])
@@ -85,7 +88,7 @@ def train(params, dtrain, rounds, costs, obj=None, xgb_model=None, callbacks=(),
 )
 def test_the_feature_switches_where_mu_times_price_is_the_difference_in_gain(strategy, mu, bought):
     dtrain = xgb.DMatrix(X_PAIR, label=Y_PAIR)
-    booster, miser, _ = train(STUMP, dtrain, 1, FeatureCosts([4.0, 1.0]), mu=mu, strategy=strategy)
+    booster, miser = train(STUMP, dtrain, 1, FeatureCosts([4.0, 1.0]), mu=mu, strategy=strategy)
     assert columns(dump(booster)) == bought
     assert miser.ledger_.spent == sum([4.0, 1.0][column] for column in bought)
 
@@ -97,12 +100,12 @@ def test_a_shared_source_is_charged_once():
     params = {**STUMP, "max_depth": 2}
     # Depth 2 gains 4 + 2 + 2 = 8, so the source pays below mu = 1.6.
     for mu, bought in ((1.59, {0, 1}), (1.61, set())):
-        booster, miser, _ = train(params, dtrain, 1, costs, mu=mu)
+        booster, miser = train(params, dtrain, 1, costs, mu=mu)
         assert columns(dump(booster)) == bought
         assert miser.ledger_.spent == (5.0 if bought else 0.0)
     # Bought in different rounds it is still charged once.
-    booster, miser, watch = train(STUMP, dtrain, 3, costs, mu=0.5)
-    assert watch.spent[0] == watch.spent[-1] == 5.0
+    booster, miser = train(STUMP, dtrain, 3, costs, mu=0.5)
+    assert miser.spent[0] == miser.spent[-1] == 5.0
     assert columns(dump(booster)) == {0, 1}
 
 
@@ -116,7 +119,7 @@ def test_the_mask_gives_the_trees_of_the_cut_columns(tree_method, matrix):
     # Open columns are free, the others beyond the budget.
     costs = FeatureCosts([0.0 if i in open_columns else 2.0 for i in range(7)])
     params = {**BINARY, "tree_method": tree_method}
-    masked, _, _ = train(params, matrix(X, label=y), 5, costs, budget=1.0)
+    masked, _ = train(params, matrix(X, label=y), 5, costs, budget=1.0)
     cut = xgb.train(params, matrix(X[:, open_columns], label=y), 5)
     for i, column in enumerate(open_columns):
         assert columns(dump(cut))  # there is something to compare
@@ -148,7 +151,7 @@ def test_without_a_price_that_counts_trees_are_those_of_plain_training(objective
     if n_classes == 3:
         params["num_class"] = 3
     plain = xgb.train(params, xgb.DMatrix(X, label=y), 6)
-    booster, miser, _ = train(params, xgb.DMatrix(X, label=y), 6, FeatureCosts([1.0] * 6), strategy=strategy)
+    booster, miser = train(params, xgb.DMatrix(X, label=y), 6, FeatureCosts([1.0] * 6), strategy=strategy)
     assert dump(booster) == dump(plain)
     assert miser.n_probes_ == 0
 
@@ -166,7 +169,7 @@ def test_probes_grow_the_trees_of_the_rounds(objective):
         params["scale_pos_weight"] = 2.5
     plain = xgb.train(params, xgb.DMatrix(X, label=y, weight=weight), 6)
     dtrain = xgb.DMatrix(X, label=y, weight=weight)
-    booster, miser, _ = train(params, dtrain, 6, FeatureCosts([1.0] * 6), mu=1e-6, probe_every=1)
+    booster, miser = train(params, dtrain, 6, FeatureCosts([1.0] * 6), mu=1e-6, probe_every=1)
     assert dump(booster) == dump(plain)
     assert miser.n_probes_ > 0
 
@@ -214,7 +217,7 @@ def test_random_draws_keep_budget_and_ledger(seed):
     dtrain = xgb.DMatrix(X, label=y)
     if weights is not None:
         dtrain.set_info(feature_weights=weights)
-    booster, miser, watch = train(
+    booster, miser = train(
         params,
         dtrain,
         int(rng.integers(5, 9)),
@@ -224,7 +227,7 @@ def test_random_draws_keep_budget_and_ledger(seed):
         strategy=str(rng.choice(["levels", "interaction"])),
         probe_every=[1, 2, "auto"][int(rng.integers(3))],
     )
-    assert watch.spent == sorted(watch.spent)
+    assert miser.spent == sorted(miser.spent)
     assert booster.ledger_ == Ledger.from_dict(json.loads(json.dumps(miser.ledger_.to_dict())))
     expected = np.empty(0) if weights is None else weights
     np.testing.assert_array_equal(dtrain.get_float_info("feature_weights"), expected)
@@ -242,13 +245,11 @@ def test_works_with_a_semi_supervised_objective(n_classes, strategy):
     costs = FeatureCosts([5.0, 1.0, 1.0, 2.0, 0.5, 0.5])
     plain = xgb.train(params, xgb.DMatrix(X), 8, obj=obj)
     for mu, budget in ((0.0, 4.0), (5.0, None), (0.2, 7.0)):
-        booster, miser, watch = train(
-            params, xgb.DMatrix(X), 8, costs, obj=obj, mu=mu, budget=budget, strategy=strategy
-        )
+        booster, miser = train(params, xgb.DMatrix(X), 8, costs, obj=obj, mu=mu, budget=budget, strategy=strategy)
         assert miser.ledger_.spent > 0
         assert miser.ledger_.spent < costs.total(range(6))
-        assert len(watch.spent) == 8
-    booster, _, _ = train(params, xgb.DMatrix(X), 8, costs, obj=obj, mu=1e-9, probe_every=1, strategy="levels")
+        assert len(miser.spent) == 8
+    booster, _ = train(params, xgb.DMatrix(X), 8, costs, obj=obj, mu=1e-9, probe_every=1, strategy="levels")
     assert dump(booster) == dump(plain)
 
 
@@ -256,24 +257,21 @@ def test_no_path_buys_more_than_one_feature_of_a_round():
     X, y = make_data(n=300)
     costs = FeatureCosts([1.0, 1.0, 1.0, 1.0, 0.0, 1.0])
 
-    class Paths(xgb.callback.TrainingCallback):
+    class Paths(GreedyMiser):
         n_bought = 0
 
-        def before_iteration(self, model, epoch, evals_log):
-            self.paid = miser.ledger_.used.copy()
-            return False
-
         def after_iteration(self, model, epoch, evals_log):
-            new = set(np.flatnonzero(miser.ledger_.used & ~self.paid & (costs.marginals() > 0)).tolist())
+            paid = self.ledger_.used.copy()
+            stop = super().after_iteration(model, epoch, evals_log)
+            new = set(np.flatnonzero(self.ledger_.used & ~paid & (costs.marginals() > 0)).tolist())
             assert all(len(new & path) <= 1 for path in paths(json.loads(dump(model)[-1])))
             self.n_bought += len(new)
-            return False
+            return stop
 
     dtrain = xgb.DMatrix(X, label=y)
-    miser = GreedyMiser(costs, "binary:logistic", dtrain, mu=0.1, strategy="interaction")
-    watch = Paths()
-    booster = xgb.train(BINARY, dtrain, 8, callbacks=[miser, watch])
-    assert watch.n_bought >= 3
+    miser = Paths(costs, "binary:logistic", dtrain, mu=0.1, strategy="interaction")
+    booster = xgb.train(BINARY, dtrain, 8, callbacks=[miser])
+    assert miser.n_bought >= 3
     # Later rounds may use everything paid on one path, and the booster has its own parameters again.
     assert any(len(path - {4}) > 1 for tree in dump(booster) for path in paths(json.loads(tree)))
     tree = json.loads(booster.save_config())["learner"]["gradient_booster"]["tree_train_param"]
@@ -284,8 +282,8 @@ def test_a_budget_of_nothing_ends_after_one_leaf_with_one_message(caplog):
     X, y = make_data()
     dtrain = xgb.DMatrix(X, label=y)
     with caplog.at_level(logging.INFO, logger="grbb_ext"):
-        booster, _, watch = train(BINARY, dtrain, 20, FeatureCosts([3.0] * 6), budget=2.0)
-    assert len(watch.spent) == 0  # training ended within the first round, before later callbacks
+        booster, miser = train(BINARY, dtrain, 20, FeatureCosts([3.0] * 6), budget=2.0)
+    assert miser.spent == [0.0]  # training ended with the first round
     assert booster.num_boosted_rounds() == 1
     assert "leaf" in json.loads(dump(booster)[0])
     message = (
@@ -299,7 +297,7 @@ def test_a_budget_of_nothing_ends_after_one_leaf_with_one_message(caplog):
 
 def test_training_ends_when_nothing_is_worth_its_price():
     dtrain = xgb.DMatrix(X_PAIR, label=Y_PAIR)
-    booster, _, _ = train(STUMP, dtrain, 20, FeatureCosts([4.0, 1.0]), mu=0.1)
+    booster, _ = train(STUMP, dtrain, 20, FeatureCosts([4.0, 1.0]), mu=0.1)
     # Column 0 fits in one round; then all gradients are 0.
     assert booster.num_boosted_rounds() == 2
     assert "is worth its price at mu=0.1" in booster.ledger_.stop_reason
@@ -309,9 +307,9 @@ def test_a_purchase_that_pays_later_is_made_later():
     """Free column first: what is left after it pays for column 0."""
     X, y = make_data(n=400)
     costs = FeatureCosts([30.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    _, miser, _ = train(BINARY, xgb.DMatrix(X, label=y), 30, costs, mu=1.0)
+    _, miser = train(BINARY, xgb.DMatrix(X, label=y), 30, costs, mu=1.0)
     assert miser.ledger_.used[0]
-    _, never, _ = train(BINARY, xgb.DMatrix(X, label=y), 30, costs, mu=1e6)
+    _, never = train(BINARY, xgb.DMatrix(X, label=y), 30, costs, mu=1e6)
     assert not never.ledger_.used[0]
     assert never.n_probes_ == 0  # the bound on gains says so without a tree
 
@@ -323,7 +321,7 @@ def test_users_column_sampling_and_weights_are_kept_within_the_mask():
     dtrain.set_info(feature_weights=weights)
     params = {**BINARY, "colsample_bytree": 0.5, "max_depth": 4}
     costs = FeatureCosts([0.0, 0.0, 0.0, 0.0, 0.0, 9.0])
-    booster, _, _ = train(params, dtrain, 20, costs, budget=1.0)
+    booster, _ = train(params, dtrain, 20, costs, budget=1.0)
     assert columns(dump(booster)) == {1, 2, 3, 4}  # 0 has weight 0, 5 is too dear
     # Half of the five open columns, rounded down, in each tree.
     assert max(len(columns([tree])) for tree in dump(booster)) == 2
@@ -351,12 +349,12 @@ def test_weights_come_back_also_after_a_training_that_broke_off():
 def test_features_of_a_continued_model_are_paid():
     X, y = make_data(n=300)
     costs = FeatureCosts([5.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    first, _, _ = train(BINARY, xgb.DMatrix(X, label=y), 3, costs, mu=0.0, budget=3.0)
-    second, miser, watch = train(BINARY, xgb.DMatrix(X, label=y), 4, costs, xgb_model=first, mu=1e6, budget=5.0)
-    assert watch.spent == [first.ledger_.spent] * 4
+    first, _ = train(BINARY, xgb.DMatrix(X, label=y), 3, costs, mu=0.0, budget=3.0)
+    second, miser = train(BINARY, xgb.DMatrix(X, label=y), 4, costs, xgb_model=first, mu=1e6, budget=5.0)
+    assert miser.spent == [first.ledger_.spent] * 4
     assert miser.ledger_.history[0].round == -1
     assert second.num_boosted_rounds() == 7
-    third, _, _ = train(BINARY, xgb.DMatrix(X, label=y), 4, costs, xgb_model=second, mu=1e-6)
+    third, _ = train(BINARY, xgb.DMatrix(X, label=y), 4, costs, xgb_model=second, mu=1e-6)
     assert third.ledger_.spent > second.ledger_.spent
     assert third.ledger_.history[-1].round >= 7
     with pytest.raises(BudgetError, match="is left"):
@@ -391,7 +389,7 @@ def test_the_ledger_follows_a_model_cut_by_early_stopping():
 
 def test_the_ledger_pickles_with_the_booster():
     X, y = make_data()
-    booster, _, _ = train(BINARY, xgb.DMatrix(X, label=y), 4, FeatureCosts([1.0] * 6), mu=0.1)
+    booster, _ = train(BINARY, xgb.DMatrix(X, label=y), 4, FeatureCosts([1.0] * 6), mu=0.1)
     assert pickle.loads(pickle.dumps(booster)).ledger_ == booster.ledger_
 
 
@@ -420,7 +418,7 @@ def test_categories_and_sparse_rows_are_masked_alike():
     assert "kind" in booster.get_score()
     assert set(booster.get_score()) == set(miser.ledger_.features) <= {"kind", "other"}
     sparse = sp.csr_matrix(np.where(X > 0, X, 0))
-    booster, _, _ = train(BINARY, xgb.DMatrix(sparse, label=y), 5, FeatureCosts([4.0, 1, 1, 1, 1, 1]), budget=2.0)
+    booster, _ = train(BINARY, xgb.DMatrix(sparse, label=y), 5, FeatureCosts([4.0, 1, 1, 1, 1, 1]), budget=2.0)
     assert 0 not in columns(dump(booster))
 
 
