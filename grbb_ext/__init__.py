@@ -11,16 +11,20 @@ from pathlib import Path as _Path
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.propagation import make_propagation
+from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
 
 __all__ = [
     "GRBBObjective",
     "GraphWarning",
+    "PredictionVariance",
     "UnreachableRowsWarning",
+    "VacuousVarianceWarning",
     "grbb_objective",
     "knn_graph",
     "make_propagation",
+    "prediction_variance",
 ]
 
 # In a checkout `grbb_ext.adapters` is the sibling folder `adapters/`; installed, it is a subfolder of this package.
