@@ -9,6 +9,7 @@ booster lives in :mod:`grbb_ext.adapters`.
 from pathlib import Path as _Path
 
 from grbb_ext.graph import GraphWarning, knn_graph
+from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.propagation import make_propagation
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
@@ -18,13 +19,17 @@ __version__ = "0.1.0"
 __all__ = [
     "GRBBObjective",
     "GraphWarning",
+    "LabelPlan",
+    "LabelSuggestions",
     "PredictionVariance",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
     "grbb_objective",
     "knn_graph",
     "make_propagation",
+    "plan_labels",
     "prediction_variance",
+    "suggest_labels",
 ]
 
 # In a checkout `grbb_ext.adapters` is the sibling folder `adapters/`; installed, it is a subfolder of this package.

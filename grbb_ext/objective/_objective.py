@@ -120,6 +120,11 @@ class GRBBObjective:
         return gradient, hessian
 
     @property
+    def y_(self) -> NDArray[Any]:
+        """A copy of the labels as given, unlabelled rows with their marker."""
+        return self._y.copy()
+
+    @property
     def P_bar_(self) -> NDArray[np.float32] | None:
         """The operator as an N x n matrix, where the rule has formed it; else None."""
         return getattr(self._rule, "P_bar", None)
@@ -161,6 +166,26 @@ class GRBBObjective:
         y = self._y[chosen]
         labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
         return GRBBObjective(y, labels, graph, self._settings, weight)
+
+    def with_labels(self, y: ArrayLike) -> GRBBObjective:
+        """Make the same objective, on the same graph, with other labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (N,)
+            The labels, marked as before (see :attr:`y_`). Classes that y does not hold are kept.
+
+        Returns
+        -------
+        GRBBObjective
+            With the same settings and the same classes.
+        """
+        labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
+        if labels.n_rows != self.n_rows_:
+            raise ValueError(
+                f"y must have a label or a marker for each of the {self.n_rows_} rows, got {labels.n_rows}."
+            )
+        return GRBBObjective(np.asarray(y), labels, self.graph_, self._settings, self._sample_weight)
 
     def _make_propagation(self) -> Propagation | None:
         kind = self._settings.propagation

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from grbb_ext.graph import normalized_laplacian
 from grbb_ext.propagation import SmoothPropagation
-from grbb_ext.variance._prior import Array, GraphPrior, Index, Inner, Product
+from grbb_ext.variance._prior import Array, GraphPrior, Inner, Product
 
 
 class KernelPrior(GraphPrior):
@@ -50,10 +50,8 @@ class KernelPrior(GraphPrior):
     def _make_columns(self) -> NDArray[np.floating[Any]]:
         return self.residual_columns(self.labeled)
 
-    def residual_columns(self, rows: Index) -> Array:
-        """Return K[:, rows]; 0 where no label reaches."""
-        Z = np.zeros((self.n_rows, rows.size))
-        Z[rows, np.arange(rows.size)] = 1.0
+    def residual_product(self, Z: Array) -> Array:
+        """Return K Z; 0 where no label reaches."""
         K = np.asarray(self._propagation.kernel_product(Z), dtype=np.float64)
         K[~self.reachable] = 0.0
         return K

@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from grbb_ext.graph import laplacian
 from grbb_ext.propagation import HarmonicPropagation, Propagation
 from grbb_ext.propagation._cg import ConjugateGradientSolver
-from grbb_ext.variance._prior import Array, GraphPrior, Index, Inner, Product
+from grbb_ext.variance._prior import Array, GraphPrior, Inner, Product
 
 # The Laplacian does not see a constant; the evidence gives the level of a component this standard deviation, in logits.
 _VAGUE_LEVEL = 5.0
@@ -85,7 +85,7 @@ class LaplacianPrior(GraphPrior):
 
     @cached_property
     def schur(self) -> Array:
-        r""":math:`L_{ll} - L_{lu} L_{uu}^{-1} L_{ul}`, of shape (n, n): the Laplacian of the graph between the labels."""
+        r""":math:`L_{ll} - L_{lu} L_{uu}^{-1} L_{ul}`, of shape (n, n): a Laplacian between the labels."""
         rows = self._L[self.labeled]
         free = self._propagation.free
         S = rows[:, self.labeled].toarray() + rows[:, free] @ np.asarray(self.columns[free], dtype=np.float64)
@@ -98,17 +98,12 @@ class LaplacianPrior(GraphPrior):
         inverse = 0.5 * (inverse + inverse.T)
         return Inner(inverse, inverse)
 
-    def residual_columns(self, rows: Index) -> Array:
-        """Return the columns of inverse(L_uu); 0 for a labelled row."""
+    def residual_product(self, Z: Array) -> Array:
+        """Return inverse(L_uu) Z_u; 0 on labelled rows."""
         free = self._propagation.free
-        R = np.zeros((self.n_rows, rows.size))
-        position = np.full(self.n_rows, -1)
-        position[free] = np.arange(free.size)
-        wanted = np.flatnonzero(position[rows] >= 0)
-        if wanted.size:
-            Z = np.zeros((free.size, wanted.size))
-            Z[position[rows[wanted]], np.arange(wanted.size)] = 1.0
-            R[np.ix_(free, wanted)] = self._solve_free(Z)
+        R = np.zeros_like(Z)
+        if free.size:
+            R[free] = self._solve_free(np.ascontiguousarray(Z[free]))
         return R
 
     def posterior_product(self, delta: Array, lam: float) -> Product:

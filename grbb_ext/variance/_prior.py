@@ -81,8 +81,14 @@ class GraphPrior(ABC):
         """Return A and M for the curvatures delta, of shape (n,)."""
 
     @abstractmethod
+    def residual_product(self, Z: Array) -> Array:
+        """Return R Z for Z of shape (N, k)."""
+
     def residual_columns(self, rows: Index) -> Array:
         """Return R[:, rows], of shape (N, k)."""
+        Z = np.zeros((self.n_rows, rows.size))
+        Z[rows, np.arange(rows.size)] = 1.0
+        return self.residual_product(Z)
 
     @cached_property
     def residual_diagonal(self) -> Array:
