@@ -1,4 +1,4 @@
-"""LightGBM: metrics for early stopping with a GRBB objective."""
+"""LightGBM: training with feature costs, and metrics for early stopping with a GRBB objective."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ try:
     import lightgbm as lgb
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.lightgbm needs LightGBM: pip install 'grbb_ext[lightgbm]'.") from error
+
+from grbb_ext.adapters._lightgbm_train import train
+
+__all__ = ["metric", "train"]
 
 
 def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any], lgb.Dataset], tuple[str, float, bool]]:

@@ -2,21 +2,25 @@
 
 The package is mathematics on arrays: a neighbour graph (:mod:`grbb_ext.graph`), the extension of values from labelled
 to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the gradient rules
-(:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`). Everything that knows a
-booster lives in :mod:`grbb_ext.adapters`.
+(:mod:`grbb_ext.rules`), the objective that puts them together (:func:`grbb_objective`), what features cost
+(:mod:`grbb_ext.costs`), how far predictions vary (:mod:`grbb_ext.variance`) and which rows to label next
+(:mod:`grbb_ext.labeling`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
 """
 
 from pathlib import Path as _Path
 
+from grbb_ext.costs import FeatureCosts, cost_path
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
+from grbb_ext.plotting import VarianceDisplay
 from grbb_ext.propagation import make_propagation
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FeatureCosts",
     "GRBBObjective",
     "GraphWarning",
     "LabelPlan",
@@ -24,6 +28,8 @@ __all__ = [
     "PredictionVariance",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
+    "VarianceDisplay",
+    "cost_path",
     "grbb_objective",
     "knn_graph",
     "make_propagation",

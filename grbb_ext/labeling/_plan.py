@@ -225,10 +225,10 @@ def _measure(
     """Retrain with a quarter, half and all of the labels."""
     if train is None:
         return np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
-    order = np.random.default_rng(random_state).permutation(obj.labeled_)
+    order, fewest = _nested_order(obj, np.random.default_rng(random_state))
     counts, variances, accuracies = [], [], []
     for part in (4, 2, 1):
-        kept = order[: max(1, order.size // part)]
+        kept = order[: max(fewest, order.size // part)]
         smaller = obj if part == 1 else _with_only(obj, kept)
         scores, scores_valid = train(smaller, budget)
         counts.append(kept.size)
@@ -236,6 +236,17 @@ def _measure(
         right = np.nan if y_valid is None else float(np.mean(obj.predict(scores_valid) == np.asarray(y_valid)))
         accuracies.append(right)
     return np.array(counts), np.array(variances), np.array(accuracies)
+
+
+def _nested_order(obj: GRBBObjective, random: np.random.Generator) -> tuple[NDArray[np.intp], int]:
+    """Return the labelled rows at random but one of each class first, and how many classes these are."""
+    order = random.permutation(obj.labeled_.size)
+    targets = obj.labeled_targets_[order]
+    if obj.classes_ is None:
+        return obj.labeled_[order], 1
+    code = targets if targets.ndim == 1 else targets.argmax(axis=1)
+    first = np.unique(code, return_index=True)[1]
+    return obj.labeled_[np.concatenate([order[first], np.delete(order, first)])], first.size
 
 
 def _with_only(obj: GRBBObjective, kept: NDArray[np.intp]) -> GRBBObjective:

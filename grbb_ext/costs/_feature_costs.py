@@ -1,0 +1,505 @@
+"""What features cost: features need sources, a source has a price and is paid once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Protocol, TextIO, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from grbb_ext.costs._bind import bound_fields
+from grbb_ext.costs._check import Name, check_name, check_names, check_price, one_kind, pairs, unknown_name
+from grbb_ext.costs._csv import read_csv
+from grbb_ext.costs._exact import exact_sum
+from grbb_ext.costs._needs import needs_matrix, read_needs, read_prices
+
+
+@runtime_checkable
+class ForestLike(Protocol):
+    """What costs ask of a model; :class:`grbb_ext.Forest` has it."""
+
+    n_features: int
+    n_trees: int
+    n_splits: int
+
+    def features_used(self) -> Any:
+        """Columns that some split reads."""
+
+    def features_touched(self, X: Any) -> Any:
+        """Columns that each row's own paths read, boolean of shape (rows, n_features)."""
+
+
+class FeatureCosts:
+    r"""Prices of features, through the sources they need.
+
+    A feature needs sources (its own test, a shared blood draw, a filter bank), and a source is paid once however many
+    features need it. The price of a set of features is that of the union of their sources,
+
+    .. math:: c(A) = \sum_{s \in \bigcup_{\alpha \in A} \mathrm{needs}(\alpha)} \mathrm{price}(s),
+
+    which is :math:`\sum_\alpha c_\alpha` of eq. 1 when each feature has one source of its own.
+
+    Parameters
+    ----------
+    costs : dict, pandas.Series, sequence or ndarray, default=None
+        A price for each feature, by name or by column index; a sequence holds one price for each column.
+    needs : dict or sequence, default=None
+        The sources of each feature, a list or a single name; an empty list is a free feature. Goes with `prices`.
+    prices : dict, default=None
+        The price of each source of `needs`.
+    per_tree, per_split : float, default=0
+        Price of evaluating a tree and of evaluating a split; see :meth:`evaluation`. Not a part of :meth:`total`.
+    default : float or None, default=None
+        Price of a column that is not mentioned, as a source of its own. With None such a column is refused by
+        :meth:`bind`: a forgotten price is an error, not a free feature.
+
+    Attributes
+    ----------
+    features : tuple of str or int
+        Names, or indices.
+    sources : tuple of str or int
+        Names of the sources. A feature with a price of its own has a source of its own name.
+    prices : ndarray of shape (n_sources,)
+        Prices of the sources, read-only.
+    needs : scipy.sparse.csr_array of bool, shape (n_features, n_sources)
+        Which feature needs which source; do not change it.
+    per_tree, per_split : float
+        Evaluation prices.
+    default : float or None
+        Price of columns that are not mentioned.
+    bound : bool
+        Whether the features are the columns of a data set in their order. So it is for a sequence, and after
+        :meth:`bind`.
+
+    Examples
+    --------
+    Two blood tests share a draw. The second one is cheaper.
+
+    >>> costs = FeatureCosts(needs={"chol": ["draw", "chol"], "fbs": ["draw", "fbs"], "age": []},
+    ...                      prices={"draw": 2.10, "chol": 5.17, "fbs": 3.10})
+    >>> costs.total(["chol"]), costs.total(["fbs"]), costs.total(["chol", "fbs"])
+    (7.27, 5.2, 10.37)
+    >>> costs.marginal("fbs", paid=["chol"])
+    3.1
+    >>> FeatureCosts({"chol": 7.27, "fbs": -1})
+    Traceback (most recent call last):
+    ...
+    ValueError: The price of 'fbs' must be a finite number of at least 0, got -1.
+    """
+
+    __slots__ = ("_index", "bound", "default", "features", "needs", "per_split", "per_tree", "prices", "sources")
+
+    features: tuple[Name, ...]
+    sources: tuple[Name, ...]
+    prices: NDArray[np.float64]
+    needs: sp.csr_array
+    per_tree: float
+    per_split: float
+    default: float | None
+    bound: bool
+    _index: dict[Name, int]
+
+    def __init__(
+        self,
+        costs: Any = None,
+        *,
+        needs: Any = None,
+        prices: Mapping[Any, float] | None = None,
+        per_tree: float = 0.0,
+        per_split: float = 0.0,
+        default: float | None = None,
+    ) -> None:
+        if (costs is None) == (needs is None and prices is None):
+            raise ValueError("Pass either one price for each feature, or needs= and prices= together.")
+        if costs is not None:
+            table = pairs(costs, "Costs")
+            features = check_names((key for key, _ in table), "feature")
+            sources = features
+            values = [
+                check_price(value, f"The price of {name!r}") for name, (_, value) in zip(features, table, strict=True)
+            ]
+            needed = [[i] for i in range(len(features))]
+            bound = not hasattr(costs, "items")
+        else:
+            if needs is None or prices is None:
+                raise ValueError("needs= and prices= go together: the sources of each feature, and their prices.")
+            table = pairs(needs, "needs")
+            features = check_names((key for key, _ in table), "feature")
+            sources, values = read_prices(prices)
+            needed = read_needs(features, [value for _, value in table], sources)
+            bound = not hasattr(needs, "items")
+        if not features:
+            raise ValueError("Costs are empty: give at least one feature.")
+        one_kind(features, "Features")
+        self._fill(
+            features,
+            sources,
+            np.array(values, dtype=np.float64),
+            needs_matrix(needed, len(sources)),
+            check_price(per_tree, "per_tree"),
+            check_price(per_split, "per_split"),
+            None if default is None else check_price(default, "default"),
+            bound,
+        )
+
+    @classmethod
+    def from_csv(
+        cls,
+        path_or_buffer: str | PathLike[str] | TextIO,
+        *,
+        per_tree: float = 0.0,
+        per_split: float = 0.0,
+        default: float | None = None,
+    ) -> FeatureCosts:
+        """Read a table with the columns feature, cost and, where wanted, discount_cost, group, needs.
+
+        The first test of a group pays cost, later ones discount_cost. So a group is a source at price
+        cost - discount_cost, which must be the same for all of its tests, and each test has a source of its own at
+        discount_cost. A derived feature names what it is computed from in the column needs, as ``TT4+T4U`` (or in the
+        column group, as ``derived:TT4+T4U``): it needs all of their sources, and one of its own where its cost is
+        above 0. Other columns are ignored.
+
+        Parameters
+        ----------
+        path_or_buffer : path or text file
+            The table.
+        per_tree, per_split, default
+            As for :class:`FeatureCosts`.
+
+        Examples
+        --------
+        >>> import io
+        >>> table = '''feature,cost,discount_cost,group,needs
+        ... age,1,,,
+        ... TT4,14.51,12.41,A,
+        ... T4U,11.41,9.31,A,
+        ... FTI,0,,,TT4+T4U'''
+        >>> costs = FeatureCosts.from_csv(io.StringIO(table))
+        >>> costs.sources_of("FTI")
+        ('A', 'TT4', 'T4U')
+        >>> costs.total(["FTI"]), costs.total(["TT4", "T4U", "FTI"])
+        (23.82, 23.82)
+        """
+        needs, prices = read_csv(path_or_buffer)
+        return cls(needs=needs, prices=prices, per_tree=per_tree, per_split=per_split, default=default)
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> FeatureCosts:
+        """Undo :meth:`to_dict`."""
+        needs = [(name, sources) for name, sources in state["needs"]]
+        prices = dict(state["prices"])
+        made = cls(
+            needs=dict(needs),
+            prices=prices,
+            per_tree=state["per_tree"],
+            per_split=state["per_split"],
+            default=state["default"],
+        )
+        return made._with(bound=bool(state["bound"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the costs as plain lists and numbers, for JSON.
+
+        Examples
+        --------
+        >>> FeatureCosts({"age": 1.0}).to_dict()["needs"]
+        [['age', ['age']]]
+        """
+        return {
+            "needs": [[feature, list(self.sources_of(feature))] for feature in self.features],
+            "prices": [list(pair) for pair in zip(self.sources, self.prices.tolist(), strict=True)],
+            "per_tree": self.per_tree,
+            "per_split": self.per_split,
+            "default": self.default,
+            "bound": self.bound,
+        }
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.features)
+
+    def bind(self, columns: Sequence[str] | int) -> FeatureCosts:
+        """Put the features in the order of a data set's columns.
+
+        Parameters
+        ----------
+        columns : sequence of str, or int
+            Column names, or the number of columns where they have no names. Costs by index go by position.
+
+        Returns
+        -------
+        FeatureCosts
+            With one feature for each column. A column without a price is refused unless there is a `default`; so is a
+            price without a column (:meth:`select` keeps the features that you have).
+
+        Examples
+        --------
+        >>> costs = FeatureCosts({"fbs": 5.2, "chol": 7.27})
+        >>> costs.bind(["chol", "fbs"]).marginals().tolist()
+        [7.27, 5.2]
+        >>> costs.bind(["age", "chol", "fbs"])
+        Traceback (most recent call last):
+        ...
+        ValueError: No price for 'age'. Give one (0 if it is free), or FeatureCosts(default=...) for all such columns.
+        """
+        return self._with(**bound_fields(self, columns), bound=True)
+
+    def select(self, features: Iterable[Name]) -> FeatureCosts:
+        """Keep some of the features, in the given order, and the sources that they need.
+
+        Examples
+        --------
+        >>> FeatureCosts({"age": 1, "chol": 7.27, "fbs": 5.2}).select(["fbs", "age"]).features
+        ('fbs', 'age')
+        """
+        chosen = [self._position(feature) for feature in features]
+        names = check_names((self.features[i] for i in chosen), "feature")
+        if not names:
+            raise ValueError("Select at least one feature.")
+        used = np.flatnonzero(self._union(np.array(chosen)))
+        return self._with(
+            features=names,
+            sources=tuple(self.sources[s] for s in used),
+            prices=self.prices[used],
+            needs=sp.csr_array(self.needs[chosen][:, used]),
+            bound=False,
+        )
+
+    def sources_of(self, feature: Name) -> tuple[Name, ...]:
+        """Return the sources that a feature needs."""
+        return tuple(self.sources[s] for s in self._row(self._position(feature)))
+
+    def paid_sources(self, features: Any) -> tuple[Name, ...]:
+        """Return the union of the sources of some features (or of a forest), in the order of :attr:`sources`."""
+        bound, mask = self._mask(features)
+        return tuple(bound.sources[s] for s in np.flatnonzero(bound._union(mask)))
+
+    def total(self, features: Any) -> float:
+        """Return the price of the union of the sources of some features, or of all features of a forest.
+
+        Parameters
+        ----------
+        features : iterable of names or indices, boolean mask, a single feature, or a forest
+            What is used. A forest is anything with ``features_used()``, such as :class:`grbb_ext.Forest`.
+
+        Returns
+        -------
+        float
+            The cost c_f of a model, without its evaluation. Prices are added as decimal numbers: .1 and .2 make .3.
+        """
+        bound, mask = self._mask(features)
+        return float(exact_sum(bound.prices[bound._union(mask)].tolist()))
+
+    def marginal(self, feature: Name, paid: Any = ()) -> float:
+        """Return what a feature adds to the bill when other features have been paid.
+
+        Parameters
+        ----------
+        feature : str or int
+            The feature.
+        paid : iterable of names or indices, boolean mask, or a forest, default=()
+            The features that are paid; their sources are free now.
+        """
+        bound, mask = self._mask(paid)
+        unpaid = ~bound._union(mask)
+        row = bound._row(bound._position(feature))
+        return float(exact_sum(bound.prices[row[unpaid[row]]].tolist()))
+
+    def marginals(self, paid_sources: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return :meth:`marginal` of every feature at once.
+
+        Parameters
+        ----------
+        paid_sources : array-like of bool of shape (n_sources,), default=None
+            Which sources are paid; None is none.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        owed = self.prices if paid_sources is None else np.where(np.asarray(paid_sources, dtype=bool), 0.0, self.prices)
+        return np.asarray(self.needs @ owed, dtype=np.float64)
+
+    def per_row(self, forest: ForestLike, X: Any) -> NDArray[np.float64]:
+        """Return what each row costs when features are fetched on demand: only what its own paths touch.
+
+        Parameters
+        ----------
+        forest : Forest
+            The model.
+        X : array-like of shape (N, d)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            At most :meth:`total` of the forest.
+        """
+        bound = self._bind_forest(forest)
+        touched = sp.csr_array(np.asarray(forest.features_touched(X), dtype=np.float64))
+        counts = touched @ bound.needs.astype(np.float64)
+        counts.data[:] = counts.data > 0
+        return np.asarray(counts @ bound.prices, dtype=np.float64)
+
+    def expected(self, forest: ForestLike, X: Any) -> float:
+        """Return the mean of :meth:`per_row`: what a row like those of X costs on demand."""
+        spent = self.per_row(forest, X)
+        if spent.size == 0:
+            raise ValueError("X has no rows: an expected cost needs at least one.")
+        return float(spent.mean())
+
+    def evaluation(self, forest: ForestLike) -> float:
+        """Return the cost c_e of evaluating a forest: per_tree for each tree and per_split for each split.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> costs = FeatureCosts([1.0, 2.0], per_tree=0.5, per_split=0.1)
+        >>> costs.evaluation(SimpleNamespace(n_trees=4, n_splits=10))
+        3.0
+        """
+        return self.per_tree * forest.n_trees + self.per_split * forest.n_splits
+
+    def lightgbm_params(self, mu: float) -> dict[str, Any]:
+        """Return the parameters of LightGBM's own CEGB, for plain ``lightgbm.train``.
+
+        Every feature is charged the price of all of its sources when it is first used. Limits of this, which
+        :func:`grbb_ext.adapters.lightgbm.train` does not have: a shared source is charged again for each feature, there
+        is no budget, training that continues a model pays again for what it has, and LightGBM 4.7.0 grows wrong splits
+        in rounds that buy.
+
+        Parameters
+        ----------
+        mu : float
+            Trade-off of eq. 1.
+
+        Returns
+        -------
+        dict
+            ``cegb_tradeoff`` and ``cegb_penalty_feature_coupled``.
+
+        Examples
+        --------
+        >>> FeatureCosts([7.27, 5.2]).lightgbm_params(mu=0.1)
+        {'cegb_tradeoff': 0.1, 'cegb_penalty_feature_coupled': [7.27, 5.2]}
+        """
+        if not self.bound:
+            raise ValueError("LightGBM takes penalties in the order of the columns: use costs.bind(columns) first.")
+        return {
+            "cegb_tradeoff": check_price(mu, "mu"),
+            "cegb_penalty_feature_coupled": self.marginals().tolist(),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FeatureCosts):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.features, self.sources, tuple(self.prices.tolist()), self.per_tree, self.per_split))
+
+    def __repr__(self) -> str:
+        prices = f", prices {self.prices.min():g} to {self.prices.max():g}" if self.prices.size else ""
+        extra = "".join(
+            f", {name}={value:g}" for name in ("per_tree", "per_split", "default") if (value := getattr(self, name))
+        )
+        return f"FeatureCosts({self.n_features} features, {len(self.sources)} sources{prices}{extra})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("FeatureCosts cannot be changed: make new ones.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("FeatureCosts cannot be changed: make new ones.")
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return FeatureCosts.from_dict, (self.to_dict(),)
+
+    def __copy__(self) -> FeatureCosts:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FeatureCosts:
+        return self
+
+    def _fill(
+        self,
+        features: tuple[Name, ...],
+        sources: tuple[Name, ...],
+        prices: NDArray[np.float64],
+        needs: sp.csr_array,
+        per_tree: float,
+        per_split: float,
+        default: float | None,
+        bound: bool,
+    ) -> None:
+        for array in (prices, needs.data, needs.indices, needs.indptr):
+            array.setflags(write=False)
+        fields = {
+            "features": features,
+            "sources": sources,
+            "prices": prices,
+            "needs": needs,
+            "per_tree": per_tree,
+            "per_split": per_split,
+            "default": default,
+            "bound": bound,
+            "_index": {name: i for i, name in enumerate(features)},
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def _with(self, **changes: Any) -> FeatureCosts:
+        """Make a copy with some attributes changed."""
+        fields = {name: getattr(self, name) for name in self.__slots__ if name != "_index"}
+        made = object.__new__(FeatureCosts)
+        made._fill(**(fields | changes))
+        return made
+
+    def _row(self, i: int) -> NDArray[np.intp]:
+        """Return the positions of the sources of feature i."""
+        return np.asarray(self.needs.indices[self.needs.indptr[i] : self.needs.indptr[i + 1]], dtype=np.intp)
+
+    def _union(self, features: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which sources some features (positions or a mask) need."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[features] = True
+        return np.asarray(self.needs.T @ mask.astype(np.float64) > 0)
+
+    def _position(self, feature: Any) -> int:
+        name = check_name(feature, "A feature")
+        if name in self._index:
+            return self._index[name]
+        if isinstance(name, int) and self.bound and name < self.n_features:
+            return name
+        if isinstance(name, int) and not self.bound and isinstance(self.features[0], str):
+            raise ValueError(
+                f"Feature {name} is an index, but the costs are by name. Use names, or costs.bind(columns)."
+            )
+        raise ValueError(unknown_name(feature, self.features, "feature"))
+
+    def _mask(self, features: Any) -> tuple[FeatureCosts, NDArray[np.bool_]]:
+        """Return the costs that `features` refers to (bound to the columns of a forest) and a mask of features."""
+        if hasattr(features, "features_used"):
+            bound = self._bind_forest(features)
+            return bound, bound._mask(list(features.features_used()))[1]
+        if isinstance(features, (str, int, np.integer)):
+            features = [features]
+        if isinstance(features, np.ndarray) and features.dtype == np.bool_:
+            if features.shape != (self.n_features,):
+                raise ValueError(
+                    f"A mask needs one entry for each of {self.n_features} features, got {features.shape}."
+                )
+            return self, features
+        mask = np.zeros(self.n_features, dtype=bool)
+        for feature in features:
+            mask[self._position(feature)] = True
+        return self, mask
+
+    def _bind_forest(self, forest: Any) -> FeatureCosts:
+        names = getattr(forest, "feature_names", None)
+        if isinstance(self.features[0], int) or names is None:
+            return self.bind(int(forest.n_features))
+        return self.bind(list(names))

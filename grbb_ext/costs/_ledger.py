@@ -1,0 +1,244 @@
+"""The paid set as training goes: what has been bought, what is left, what fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.costs._check import Name, check_price, shorten
+from grbb_ext.costs._exact import decimal, exact_add, exact_sum
+from grbb_ext.costs._feature_costs import FeatureCosts
+
+# Only sums closer to the budget than this are added up again in decimals.
+_CLOSE = 1e-9
+
+
+class BudgetError(ValueError):
+    """A purchase would exceed the budget."""
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """One line of a ledger: what a round bought.
+
+    Attributes
+    ----------
+    round : int
+        The boosting round, from 0; -1 for what was paid before training.
+    features : tuple of str or int
+        Features that the model uses from this round on.
+    sources : tuple of str or int
+        Sources paid for them; empty where all were paid already.
+    price : float
+        Their price.
+    spent : float
+        Total after the purchase.
+    """
+
+    round: int
+    features: tuple[Name, ...]
+    sources: tuple[Name, ...]
+    price: float
+    spent: float
+
+
+class Ledger:
+    """What a model has bought so far, under a budget.
+
+    Parameters
+    ----------
+    costs : FeatureCosts
+        Bound to the columns of the data set (:meth:`FeatureCosts.bind`).
+    budget : float or None, default=None
+        The most that may be spent; None is no limit.
+
+    Attributes
+    ----------
+    costs : FeatureCosts
+        The prices.
+    budget : float or None
+        The limit.
+    used : ndarray of bool of shape (n_features,)
+        Features bought. Read it, do not write to it.
+    paid : ndarray of bool of shape (n_sources,)
+        Sources paid. Read it, do not write to it.
+    history : list of Purchase
+        What was bought when.
+    stop_reason : str or None
+        Why training ended before its last round, where costs are the cause.
+
+    Examples
+    --------
+    >>> costs = FeatureCosts(needs=[["draw", "chol"], ["draw", "fbs"], "age"],
+    ...                      prices={"draw": 2.10, "chol": 5.17, "fbs": 3.10, "age": 1.0})
+    >>> ledger = Ledger(costs, budget=9.0)
+    >>> ledger.buy([0]).price
+    7.27
+    >>> ledger.spent, ledger.remaining
+    (7.27, 1.73)
+    >>> ledger.marginals().tolist()
+    [0.0, 3.1, 1.0]
+    >>> ledger.affordable().tolist()
+    [True, False, True]
+    """
+
+    def __init__(self, costs: FeatureCosts, budget: float | None = None) -> None:
+        if not costs.bound:
+            raise ValueError("A ledger needs costs in the order of the columns: use costs.bind(columns).")
+        self.costs = costs
+        self.budget = None if budget is None else check_price(budget, "budget")
+        self.used: NDArray[np.bool_] = np.zeros(costs.n_features, dtype=bool)
+        self.paid: NDArray[np.bool_] = np.zeros(len(costs.sources), dtype=bool)
+        self.history: list[Purchase] = []
+        self.stop_reason: str | None = None
+        self._spent = exact_sum([])
+
+    @property
+    def spent(self) -> float:
+        """Price of all sources paid."""
+        return float(self._spent)
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget; infinite without one."""
+        return float("inf") if self.budget is None else float(decimal(self.budget) - self._spent)
+
+    @property
+    def features(self) -> tuple[Name, ...]:
+        """Names of the features bought."""
+        return tuple(self.costs.features[i] for i in np.flatnonzero(self.used))
+
+    @property
+    def sources(self) -> tuple[Name, ...]:
+        """Names of the sources paid."""
+        return tuple(self.costs.sources[s] for s in np.flatnonzero(self.paid))
+
+    def marginals(self) -> NDArray[np.float64]:
+        """Return what each feature would add to the bill now, shape (n_features,)."""
+        return self.costs.marginals(self.paid)
+
+    def price(self, features: Any) -> float:
+        """Return what some features would add to the bill together (a shared source counts once)."""
+        return float(exact_sum(self.costs.prices[self._new_sources(features)].tolist()))
+
+    def fits(self, features: Any) -> bool:
+        """Return whether buying some features together stays within the budget."""
+        if self.budget is None:
+            return True
+        price = exact_sum(self.costs.prices[self._new_sources(features)].tolist())
+        return exact_add(self._spent, price) <= decimal(self.budget)
+
+    def affordable(self) -> NDArray[np.bool_]:
+        """Return which features could be bought now, each by itself; those paid already are among them."""
+        if self.budget is None:
+            return np.ones(self.costs.n_features, dtype=bool)
+        gap = self.remaining - self.marginals()
+        affordable = gap >= 0
+        for i in np.flatnonzero(np.abs(gap) <= _CLOSE * max(self.budget, 1.0)):
+            affordable[i] = self.fits(int(i))
+        return np.asarray(affordable)
+
+    def buy(self, features: Any, round: int = -1) -> Purchase | None:
+        """Pay the sources of some features.
+
+        Parameters
+        ----------
+        features : iterable of names or indices, or boolean mask
+            What the model uses now; features bought before may be among them.
+        round : int, default=-1
+            The boosting round, for :attr:`history`.
+
+        Returns
+        -------
+        Purchase or None
+            The new line of :attr:`history`; None where all features had been bought.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not allow it. Nothing is bought then.
+        """
+        mask = self.costs._mask(features)[1]
+        new = mask & ~self.used
+        if not new.any():
+            return None
+        if not self.fits(new):
+            raise BudgetError(
+                f"Buying {shorten(self.costs.features[i] for i in np.flatnonzero(new))} costs {self.price(new):g}, but "
+                f"{self.remaining:g} of the budget of {self.budget:g} is left."
+            )
+        sources = self._new_sources(new)
+        price = exact_sum(self.costs.prices[sources].tolist())
+        self.used = self.used | new
+        self.paid = self.paid | sources
+        self._spent = exact_add(self._spent, price)
+        purchase = Purchase(
+            int(round),
+            tuple(self.costs.features[i] for i in np.flatnonzero(new)),
+            tuple(self.costs.sources[s] for s in np.flatnonzero(sources)),
+            float(price),
+            self.spent,
+        )
+        self.history.append(purchase)
+        return purchase
+
+    def before(self, round: int) -> Ledger:
+        """Return the ledger as it was before a round: what a model cut to its first `round` rounds needs.
+
+        Examples
+        --------
+        >>> ledger = Ledger(FeatureCosts([1.0, 2.0]))
+        >>> _ = ledger.buy([0], round=0), ledger.buy([1], round=5)
+        >>> ledger.before(5).spent, ledger.spent
+        (1.0, 3.0)
+        """
+        other = Ledger(self.costs, self.budget)
+        for purchase in self.history:
+            if purchase.round < round:
+                other.buy(purchase.features, purchase.round)
+        other.stop_reason = self.stop_reason
+        return other
+
+    def copy(self) -> Ledger:
+        """Return a ledger that can go its own way."""
+        other = Ledger(self.costs, self.budget)
+        other.used, other.paid, other._spent = self.used, self.paid, self._spent
+        other.history, other.stop_reason = list(self.history), self.stop_reason
+        return other
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as plain lists and numbers, for JSON."""
+        return {
+            "costs": self.costs.to_dict(),
+            "budget": self.budget,
+            "history": [asdict(purchase) for purchase in self.history],
+            "stop_reason": self.stop_reason,
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Ledger:
+        """Undo :meth:`to_dict`."""
+        ledger = cls(FeatureCosts.from_dict(state["costs"]), state["budget"])
+        for line in state["history"]:
+            ledger.buy(line["features"], line["round"])
+        ledger.stop_reason = state["stop_reason"]
+        return ledger
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ledger):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # a ledger changes
+
+    def __repr__(self) -> str:
+        limit = "" if self.budget is None else f" of {self.budget:g}"
+        return f"Ledger({self.used.sum()} of {self.used.size} features, {self.spent:g}{limit} spent)"
+
+    def _new_sources(self, features: Any) -> NDArray[np.bool_]:
+        mask = self.costs._mask(features)[1]
+        return self.costs._union(mask) & ~self.paid
