@@ -15,7 +15,7 @@ import csv
 import os
 import warnings
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast
 
 import lightgbm as lgb
 import numpy as np
@@ -31,7 +31,8 @@ RESULTS = Path("docs/results")
 DATA = Path(os.environ.get("GRBB_DATA", "../shared/data"))
 SIZES = (5, 10, 20, 40)
 N_TRAIN, N_TEST, N_TREES = 800, 1000, 50
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+# "k-means, graph" does not look at the rows but at a projection of the graph's kernel.
+STRATEGIES = ("a-optimal", "k-means", "k-means, graph", "uncertainty", "random")
 FIELDS = [
     "data",
     "strategy",
@@ -86,7 +87,7 @@ def same_prior(old: GRBBObjective, y: NDArray[np.int64], lam: float) -> tuple[GR
     return grbb_objective(None, y, graph=before.W, propagation=after), lam * after.kernel_scale / before.kernel_scale
 
 
-def trials(name: str, seed: int, strategies: list[Strategy]) -> list[dict[str, Any]]:
+def trials(name: str, seed: int, strategies: list[str]) -> list[dict[str, Any]]:
     X, truth = load(name)
     random = np.random.default_rng(seed)
     order = random.permutation(truth.size)
@@ -101,7 +102,9 @@ def trials(name: str, seed: int, strategies: list[Strategy]) -> list[dict[str, A
         obj = grbb_objective(None, y, graph=graph, verbose=False)
         for size in SIZES:
             scores = train(obj, X[rows]).predict(X[rows], raw_score=True)
-            found = suggest_labels(obj, scores, size - obj.labeled_.size, strategy, X=X[rows], random_state=seed)
+            kind = cast(Strategy, strategy.split(",")[0])
+            X_seen = None if strategy.endswith("graph") else X[rows]
+            found = suggest_labels(obj, scores, size - obj.labeled_.size, kind, X=X_seen, random_state=seed)
             before = prediction_variance(obj, scores, lam=found.lam, kind="fisher").mean
             y[found.rows] = truth[rows][found.rows]
             grown = obj.with_labels(y)
@@ -180,13 +183,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="*", default=["digits", "breast_cancer", *FIRST_OF])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--strategies", nargs="*", default=STRATEGIES)
+    parser.add_argument("--output", type=Path, default=RESULTS / "label_suggestions.csv")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    path = RESULTS / "label_suggestions.csv"
+    path: Path = arguments.output
     names = [n for n in arguments.data if n in ("digits", "breast_cancer") or (DATA / f"{n}.npz").exists()]
     for seed, name in tqdm([(s, n) for s in range(arguments.seeds) for n in names]):
         done = {r["strategy"] for r in read(path) if r["data"] == name and int(r["seed"]) == seed}
-        missing = [strategy for strategy in STRATEGIES if strategy not in done]
+        missing = [strategy for strategy in arguments.strategies if strategy not in done]
         for strategy in missing:
             table = trials(name, seed, [strategy])
             new = not path.exists()

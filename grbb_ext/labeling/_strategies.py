@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.graph._columns import prepare_columns
+from grbb_ext.propagation import Propagation, SmoothPropagation
 
 Strategy = Literal["a-optimal", "k-means", "uncertainty", "random"]
 Index = NDArray[np.intp]
+
+_N_GRAPH_COLUMNS = 32
 
 
 def most_uncertain(probability: NDArray[np.float64], candidates: Index, k: int) -> Index:
@@ -44,7 +46,35 @@ def most_uncertain(probability: NDArray[np.float64], candidates: Index, k: int) 
     return candidates[np.argsort(margin, kind="stable")[:k]]
 
 
-def spread_out(X: Any, labeled: Index, candidates: Index, k: int, random: np.random.Generator) -> Index:
+def graph_columns(propagation: Propagation, random: np.random.Generator) -> NDArray[np.float64]:
+    r"""Return 32 numbers for each row whose distances are those of the graph, for want of the rows themselves.
+
+    They are the row's entries of :math:`K \Omega`, with K the kernel of the smooth operator and :math:`\Omega` random
+    normal: a random projection of the kernel's columns, each row divided by its length.
+
+    Parameters
+    ----------
+    propagation : Propagation
+        The operator; where it is not the smooth one, that of the same graph is made.
+    random : numpy.random.Generator
+        The source of the projection.
+
+    Returns
+    -------
+    ndarray of shape (N, 32)
+        Columns for k-means.
+    """
+    if not isinstance(propagation, SmoothPropagation):
+        propagation = SmoothPropagation(propagation.W, propagation.labeled, verbose=propagation.verbose)
+    projection = random.normal(size=(propagation.n_rows, _N_GRAPH_COLUMNS)).astype(np.float32)
+    image = np.asarray(propagation.kernel_product(projection, rough=True), dtype=np.float64)
+    length = np.linalg.norm(image, axis=1, keepdims=True)
+    return np.asarray(image / np.where(length > 0, length, 1.0))
+
+
+def spread_out(
+    columns: NDArray[np.float64], labeled: Index, candidates: Index, k: int, random: np.random.Generator
+) -> Index:
     """Return k candidates that stand for regions without a label (k-means).
 
     All rows are put into n + k clusters. Of the clusters without a labelled row, the largest come first, each with the
@@ -52,8 +82,8 @@ def spread_out(X: Any, labeled: Index, candidates: Index, k: int, random: np.ran
 
     Parameters
     ----------
-    X : array-like of shape (N, d)
-        All rows; scaled as for the graph.
+    columns : ndarray of shape (N, d)
+        All rows, in comparable units.
     labeled, candidates : ndarray of int
         Labelled rows, and rows to choose from.
     k : int
@@ -74,7 +104,6 @@ def spread_out(X: Any, labeled: Index, candidates: Index, k: int, random: np.ran
     """
     from sklearn.cluster import KMeans
 
-    columns = np.asarray(prepare_columns(X, "auto"), dtype=np.float64)
     n_clusters = min(labeled.size + k, columns.shape[0])
     found = KMeans(n_clusters, n_init=3, random_state=int(random.integers(2**31))).fit(columns)
     cluster = found.labels_

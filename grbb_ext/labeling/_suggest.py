@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext.graph._columns import prepare_columns
 from grbb_ext.labeling._frozen_posterior import FrozenPosterior, allowed_candidates
-from grbb_ext.labeling._strategies import Strategy, most_uncertain, spread_out
+from grbb_ext.labeling._strategies import Strategy, graph_columns, most_uncertain, spread_out
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.objective._raw_scores import check_raw_scores
@@ -79,7 +80,7 @@ def suggest_labels(
         Largest drop of the variance; a row in the middle of each cluster without a label; smallest margin between the
         two most probable classes; or chance.
     X : array-like of shape (N, d) or None, default=None
-        The rows, for ``"k-means"`` only.
+        The rows, for ``"k-means"`` only. None clusters the graph instead, by a random projection of its kernel.
     lam : float or None, default=None
         Weight of the graph, as in :func:`prediction_variance`.
     n_candidates : int or None, default=None
@@ -118,8 +119,6 @@ def suggest_labels(
         raise ValueError(f"n_candidates must be at least k={k}, got {n_candidates!r}.")
     if lam is not None and not (np.isfinite(lam) and lam > 0):
         raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
-    if strategy == "k-means" and X is None:
-        raise ValueError("strategy='k-means' clusters the rows themselves: pass them as X=.")
     if strategy == "uncertainty" and isinstance(obj.loss_, SquaredErrorLoss):
         raise ValueError("strategy='uncertainty' is about class probabilities. For squared error use 'a-optimal'.")
     prior = prior_of(obj)
@@ -150,10 +149,7 @@ def suggest_labels(
         elif strategy == "uncertainty":
             candidates = most_uncertain(np.asarray(obj.loss_.mean(H)), everyone, int(k))
         else:
-            n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-            if n_rows != obj.n_rows_:
-                raise ValueError(f"X has {n_rows} rows but the objective has {obj.n_rows_}: they must match.")
-            candidates = spread_out(X, obj.labeled_, everyone, int(k), random)
+            candidates = spread_out(_columns(obj, X, random), obj.labeled_, everyone, int(k), random)
         n_looked_at = everyone.size
     posterior = FrozenPosterior(prior, delta, at_all.slope, at_all.delta, evidence.lam, candidates)
     chosen: list[int] = []
@@ -170,3 +166,14 @@ def suggest_labels(
     if n_unreachable:
         message += f"{n_unreachable} rows in components without a label were left out: label one of each by hand."
     return LabelSuggestions(candidates[chosen], np.array(drops), strategy, evidence.lam, n_looked_at, message.strip())
+
+
+def _columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> NDArray[np.float64]:
+    """Return what k-means works on: the rows, scaled as for the graph, or the graph."""
+    if X is None:
+        assert obj.propagation_ is not None
+        return graph_columns(obj.propagation_, random)
+    columns = np.asarray(prepare_columns(X, "auto"), dtype=np.float64)
+    if columns.shape[0] != obj.n_rows_:
+        raise ValueError(f"X has {columns.shape[0]} rows but the objective has {obj.n_rows_}: they must match.")
+    return columns
