@@ -119,7 +119,7 @@ def plan_labels(
     k: int,
     price: float,
     *,
-    strategy: Strategy = "a-optimal",
+    strategy: Strategy = "k-means",
     share: float = 0.8,
     money: float | None = None,
     X: Any = None,
@@ -144,7 +144,7 @@ def plan_labels(
         The most labels to consider.
     price : float
         Price of one label.
-    strategy : {"a-optimal", "k-means", "uncertainty", "random"}, default="a-optimal"
+    strategy : {"a-optimal", "k-means", "uncertainty", "random"}, default="k-means"
         How rows are chosen; see :func:`suggest_labels`.
     share : float, default=0.8
         Recommend the fewest labels that bring this share of what k labels bring.
@@ -171,7 +171,7 @@ def plan_labels(
     >>> from grbb_ext import grbb_objective
     >>> X, truth = make_moons(200, noise=0.1, random_state=0)
     >>> obj = grbb_objective(X, np.where(np.arange(200) < 6, truth, -1))
-    >>> plan = plan_labels(obj, 2.0 * truth - 1.0, 20, price=5.0, lam=1.0)
+    >>> plan = plan_labels(obj, 2.0 * truth - 1.0, 20, 5.0, strategy="a-optimal", lam=1.0)
     >>> print(plan.recommendation)
     Buy 14 labels for 70: by forecast they lower the mean posterior variance from 0.0314 to 0.022, 82 % of what 20
     labels for 100 would bring, and the last of them still takes 8.9e-05 off per unit of money.

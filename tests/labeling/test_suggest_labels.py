@@ -69,7 +69,7 @@ def test_several_classes_add_up():
     y[:6] = [0, 1, 2, 0, 1, 2]
     obj = grbb_objective(X, y, n_neighbors=5)
     H = np.random.default_rng(1).normal(size=(60, 3))
-    found = suggest_labels(obj, H, 2, lam=1.0)
+    found = suggest_labels(obj, H, 2, "a-optimal", lam=1.0)
     before = prediction_variance(obj, H, lam=1.0, kind="fisher").mean
     prior = prior_of(obj)
     p = np.exp(H) / np.exp(H).sum(axis=1, keepdims=True)
@@ -87,8 +87,10 @@ def test_squared_error_drop_is_in_squared_units():
     X, _, _, H, _ = moons()
     t = np.full(60, np.nan)
     t[:10] = H[:10]
-    one = suggest_labels(grbb_objective(X, t, n_neighbors=5, loss="squared_error"), H, 2, lam=1.0)
-    ten = suggest_labels(grbb_objective(X, 10 * t, n_neighbors=5, loss="squared_error"), 10 * H, 2, lam=1.0)
+    one = suggest_labels(grbb_objective(X, t, n_neighbors=5, loss="squared_error"), H, 2, "a-optimal", lam=1.0)
+    ten = suggest_labels(
+        grbb_objective(X, 10 * t, n_neighbors=5, loss="squared_error"), 10 * H, 2, "a-optimal", lam=1.0
+    )
     assert one.rows.tolist() == ten.rows.tolist()
     assert_allclose(ten.expected_drop, 100 * one.expected_drop, rtol=1e-8)
 
@@ -98,7 +100,7 @@ def test_large_graphs_look_at_a_sample_in_single_precision(monkeypatch):
     y = np.where(np.arange(3100) < 10, truth, -1)
     obj = grbb_objective(X, y, verbose=False)
     H = 2.0 * truth - 1.0
-    found = suggest_labels(obj, H, 3, lam=1.0, n_candidates=20)
+    found = suggest_labels(obj, H, 3, "a-optimal", lam=1.0, n_candidates=20)
     assert found.n_candidates == 20
     assert "20 of 3090 unlabelled rows" in found.message
     prior = prior_of(obj)
