@@ -13,6 +13,7 @@ Strategy = Literal["a-optimal", "k-means", "uncertainty", "random"]
 Index = NDArray[np.intp]
 
 _N_GRAPH_COLUMNS = 32
+_FULL_K_MEANS_UP_TO = 10_000
 
 
 def most_uncertain(probability: NDArray[np.float64], candidates: Index, k: int) -> Index:
@@ -102,10 +103,11 @@ def spread_out(
     >>> spread_out(X, np.array([0]), np.array([1, 2, 3, 4, 5]), 2, np.random.default_rng(0)).tolist()
     [3, 5]
     """
-    from sklearn.cluster import KMeans
+    from sklearn.cluster import KMeans, MiniBatchKMeans
 
     n_clusters = min(labeled.size + k, columns.shape[0])
-    found = KMeans(n_clusters, n_init=3, random_state=int(random.integers(2**31))).fit(columns)
+    kind = KMeans if columns.shape[0] <= _FULL_K_MEANS_UP_TO else MiniBatchKMeans
+    found = kind(n_clusters, n_init=3, random_state=int(random.integers(2**31))).fit(columns)
     cluster = found.labels_
     size = np.bincount(cluster, minlength=n_clusters)
     covered = np.zeros(n_clusters, dtype=bool)

@@ -152,21 +152,30 @@ def suggest_labels(
         else:
             candidates = spread_out(_columns(obj, X, random), obj.labeled_, everyone, int(k), random)
         n_looked_at = everyone.size
-    posterior = FrozenPosterior(prior, delta, at_all.slope, at_all.delta, evidence.lam, candidates)
-    chosen: list[int] = []
-    drops = []
-    for i in range(int(k)):
-        position = i
-        if strategy == "a-optimal":
-            drop = posterior.drop
-            drop[chosen] = -np.inf
-            position = int(np.argmax(drop))
-        chosen.append(position)
-        drops.append(evidence.noise_variance * posterior.label(position))
+    greedy = strategy == "a-optimal"
+    looked_at = candidates if greedy else candidates[:0]
+    posterior = FrozenPosterior(prior, delta, at_all.slope, at_all.delta, evidence.lam, looked_at)
+    if greedy:
+        candidates, drops = _greedy(posterior, int(k))
+    else:
+        drops = posterior.drops_in_order(candidates)
     n_unreachable = int((~prior.reachable).sum())
     if n_unreachable:
         message += f"{n_unreachable} rows in components without a label were left out: label one of each by hand."
-    return LabelSuggestions(candidates[chosen], np.array(drops), strategy, evidence.lam, n_looked_at, message.strip())
+    drops = evidence.noise_variance * drops
+    return LabelSuggestions(candidates, drops, strategy, evidence.lam, n_looked_at, message.strip())
+
+
+def _greedy(posterior: FrozenPosterior, k: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Label the candidate with the largest drop, k times."""
+    chosen: list[int] = []
+    drops = []
+    for _ in range(k):
+        drop = posterior.drop
+        drop[chosen] = -np.inf
+        chosen.append(int(np.argmax(drop)))
+        drops.append(posterior.label(chosen[-1]))
+    return posterior.candidates[chosen], np.array(drops)
 
 
 def _columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> NDArray[np.float64]:

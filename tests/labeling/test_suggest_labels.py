@@ -64,6 +64,19 @@ def test_greedy_takes_the_largest_drop_each_time(operator):
         chosen.append(row)
 
 
+def test_one_block_of_columns_gives_the_drops_of_one_after_the_other():
+    _, _, _, H, obj = moons()
+    slope = (expit(H) * (1 - expit(H)))[:, None]
+    rows = np.array([20, 9, 41, 33])
+    posterior = FrozenPosterior(prior_of(obj), slope[:6], slope, slope, 0.5, rows)
+    at_once = posterior.drops_in_order(rows)
+    assert_allclose([posterior.label(i) for i in range(4)], at_once, rtol=1e-9)
+    # After these labels the posterior has moved on, and so have the drops of others.
+    later = posterior.drops_in_order(np.array([12]))[0]
+    expected = mean_fisher(obj, H, 0.5, rows) - mean_fisher(obj, H, 0.5, [*rows, 12])
+    assert_allclose(later, expected, rtol=1e-6)
+
+
 def test_several_classes_add_up():
     X, _, y, _, _ = moons()
     y[:6] = [0, 1, 2, 0, 1, 2]
