@@ -40,7 +40,7 @@ class KernelPrior(GraphPrior):
     def __init__(self, propagation: SmoothPropagation) -> None:
         self._propagation = propagation
         self.labeled, self.reachable, self.n_rows = propagation.labeled, propagation.reachable, propagation.n_rows
-        self.verbose = propagation.verbose
+        self.verbose, self.memory_limit = propagation.verbose, propagation.memory_limit
 
     @property
     def has_columns(self) -> bool:

@@ -49,7 +49,7 @@ class LaplacianPrior(GraphPrior):
         # Up to this size float64 costs next to nothing.
         self._ready = P_bar if propagation.n_rows > _EXACT_UP_TO else None
         self.labeled, self.reachable, self.n_rows = propagation.labeled, propagation.reachable, propagation.n_rows
-        self.verbose = propagation.verbose
+        self.verbose, self.memory_limit = propagation.verbose, propagation.memory_limit
 
     @property
     def has_columns(self) -> bool:

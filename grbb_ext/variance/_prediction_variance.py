@@ -207,7 +207,7 @@ def _method(method: Method, kind: Kind, per_row: bool, prior: GraphPrior) -> Met
     if per_row or (kind == "sandwich" and prior.has_columns):
         return "schur"
     exact_up_to = _COLUMNS_UP_TO if kind == "sandwich" else _DIAGONAL_UP_TO
-    return "schur" if prior.n_rows <= exact_up_to else "stochastic"
+    return "schur" if prior.n_rows <= exact_up_to and prior.columns_fit else "stochastic"
 
 
 def _estimate(

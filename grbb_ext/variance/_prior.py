@@ -55,12 +55,15 @@ class GraphPrior(ABC):
         N.
     verbose : bool
         Draw a progress bar on what takes more than a few seconds.
+    memory_limit : float
+        Most bytes that F may take.
     """
 
     labeled: Index
     reachable: NDArray[np.bool_]
     n_rows: int
     verbose: bool
+    memory_limit: float
 
     @property
     @abstractmethod
@@ -69,8 +72,20 @@ class GraphPrior(ABC):
 
     @cached_property
     def columns(self) -> NDArray[np.floating[Any]]:
-        """F, of shape (N, n)."""
+        """F, of shape (N, n); MemoryError if it would take more than the operator's memory_limit."""
+        if not self.has_columns and not self.columns_fit:
+            needed = 8 * self.n_rows * self.labeled.size
+            raise MemoryError(
+                f"The exact variance needs {self.n_rows} x {self.labeled.size} numbers ({needed / 1e9:.1f} GB), over "
+                f"memory_limit={self.memory_limit:.3g} bytes. Use method='stochastic', or raise the objective's "
+                "memory_limit."
+            )
         return self._make_columns()
+
+    @property
+    def columns_fit(self) -> bool:
+        """Whether F is within the operator's memory limit."""
+        return 8 * self.n_rows * self.labeled.size <= self.memory_limit
 
     @abstractmethod
     def _make_columns(self) -> NDArray[np.floating[Any]]:

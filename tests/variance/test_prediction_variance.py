@@ -315,3 +315,17 @@ def test_one_value_is_not_enough_for_a_noise_variance():
     obj = grbb_objective(None, [1.0, np.nan], graph=[[0, 1], [1, 0]], loss="squared_error")
     with pytest.raises(ValueError, match="at least two labelled rows"):
         prediction_variance(obj, np.zeros(2), lam=1.0)
+
+
+@pytest.mark.parametrize("operator", ["harmonic", "smooth"])
+def test_memory_limit_of_the_objective_is_kept(operator):
+    n_rows = 600
+    path = sp.diags_array([np.ones(n_rows - 1), np.ones(n_rows - 1)], offsets=[1, -1])
+    y = np.full(n_rows, -1)
+    y[::100] = np.arange(6) % 2
+    obj = grbb_objective(None, y, graph=path, propagation=operator, memory_limit=8 * 600 * 6 - 1)
+    assert prediction_variance(obj, np.zeros(n_rows), lam=1.0).method == "stochastic"
+    with pytest.raises(MemoryError, match="Use method='stochastic'"):
+        prediction_variance(obj, np.zeros(n_rows), lam=1.0, method="schur")
+    roomy = grbb_objective(None, y, graph=path, propagation=operator, memory_limit=8 * 600 * 6)
+    assert prediction_variance(roomy, np.zeros(n_rows), lam=1.0).method == "schur"
