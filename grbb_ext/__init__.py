@@ -3,8 +3,9 @@
 The package is mathematics on arrays: a neighbour graph (:mod:`grbb_ext.graph`), the extension of values from labelled
 to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the gradient rules
 (:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`); beside them what features
-cost (:mod:`grbb_ext.costs`), a booster's trees as arrays (:mod:`grbb_ext.forest`) and prediction that fetches features
-on demand (:mod:`grbb_ext.ondemand`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
+cost (:mod:`grbb_ext.costs`), a booster's trees as arrays (:mod:`grbb_ext.forest`), prediction that fetches features on
+demand (:mod:`grbb_ext.ondemand`), how far predictions vary (:mod:`grbb_ext.variance`) and which rows to label next
+(:mod:`grbb_ext.labeling`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
 """
 
 from pathlib import Path as _Path
@@ -12,9 +13,12 @@ from pathlib import Path as _Path
 from grbb_ext.costs import FeatureCosts, cost_path
 from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import GraphWarning, knn_graph
+from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
+from grbb_ext.plotting import VarianceDisplay
 from grbb_ext.propagation import make_propagation
+from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
 
@@ -25,13 +29,21 @@ __all__ = [
     "ForestCursor",
     "GRBBObjective",
     "GraphWarning",
+    "LabelPlan",
+    "LabelSuggestions",
     "OnDemandPredictor",
     "OnDemandResult",
+    "PredictionVariance",
     "UnreachableRowsWarning",
+    "VacuousVarianceWarning",
+    "VarianceDisplay",
     "cost_path",
     "grbb_objective",
     "knn_graph",
     "make_propagation",
+    "plan_labels",
+    "prediction_variance",
+    "suggest_labels",
 ]
 
 # In a checkout `grbb_ext.adapters` is the sibling folder `adapters/`; installed, it is a subfolder of this package.

@@ -49,6 +49,12 @@ class GRBBObjective:
         Scores per row: 1, or K for softmax. Set it as the booster's ``num_class`` where it is above 1.
     labeled_ : ndarray of int
         The labelled rows.
+    labeled_targets_ : ndarray of shape (n,) or (n, K)
+        Their targets: 0/1, one-hot, or values.
+    labeled_weight_ : ndarray of shape (n,)
+        The weights of their losses, sample and class weight together.
+    lam_ : float
+        The weight of the Laplacian term.
     unlabeled_ : object
         The marker of unlabelled rows.
     unreachable_ : ndarray of int
@@ -74,6 +80,7 @@ class GRBBObjective:
         self._y, self._settings, self._sample_weight = y, settings, sample_weight
         self.classes_, self.loss_, self.labeled_ = labels.classes, labels.loss, labels.labeled
         self.n_rows_ = labels.n_rows
+        self.labeled_targets_, self.lam_ = labels.targets, settings.lam
         self.unlabeled_ = settings.unlabeled
         self.n_outputs_ = 1 if labels.targets.ndim == 1 else labels.targets.shape[1]
         self.graph_ = graph
@@ -111,6 +118,16 @@ class GRBBObjective:
             gradient *= weight
             hessian *= weight
         return gradient, hessian
+
+    @property
+    def y_(self) -> NDArray[Any]:
+        """A copy of the labels as given, unlabelled rows with their marker."""
+        return self._y.copy()
+
+    @property
+    def P_bar_(self) -> NDArray[np.float32] | None:
+        """The operator as an N x n matrix, where the rule has formed it; else None."""
+        return getattr(self._rule, "P_bar", None)
 
     def predict_proba(self, raw_scores: ArrayLike) -> NDArray[np.float64]:
         """Turn raw scores, of these or any other rows, into class probabilities of shape (rows, K)."""
@@ -150,6 +167,26 @@ class GRBBObjective:
         labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
         return GRBBObjective(y, labels, graph, self._settings, weight)
 
+    def with_labels(self, y: ArrayLike) -> GRBBObjective:
+        """Make the same objective, on the same graph, with other labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (N,)
+            The labels, marked as before (see :attr:`y_`). Classes that y does not hold are kept.
+
+        Returns
+        -------
+        GRBBObjective
+            With the same settings and the same classes.
+        """
+        labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
+        if labels.n_rows != self.n_rows_:
+            raise ValueError(
+                f"y must have a label or a marker for each of the {self.n_rows_} rows, got {labels.n_rows}."
+            )
+        return GRBBObjective(np.asarray(y), labels, self.graph_, self._settings, self._sample_weight)
+
     def _make_propagation(self) -> Propagation | None:
         kind = self._settings.propagation
         if self._settings.rule == "labeled":
@@ -181,6 +218,7 @@ class GRBBObjective:
             assert self.graph_ is not None
             penalty = LaplacianTerm(settings.lam, rows, sp.csr_array(laplacian(self.graph_)[rows]))
         weight_l = sample_weight[rows] * (1.0 if of_class is None else mixed_weight(labels.targets, of_class))
+        self.labeled_weight_ = weight_l
         labeled_gradient = LabeledGradient(labels.loss, rows, labels.targets, weight_l, penalty)
         if settings.rule == "labeled":
             return LabeledRule(labeled_gradient, newton)

@@ -19,7 +19,7 @@ from grbb_ext.propagation._cg import ConjugateGradientSolver, SolverError
 from grbb_ext.propagation._direct import DirectSolver
 
 Solver = Literal["auto", "direct", "cg", "chebyshev"]
-Apply = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Apply = Callable[[NDArray[Any]], NDArray[Any]]
 Index = NDArray[np.intp]
 
 # Beyond about 3,000 unknowns the fill of a sparse LU on a neighbour graph costs more than conjugate gradients.
@@ -99,6 +99,11 @@ class Propagation(ABC):
         """The settings with which the same operator can be built on another graph."""
         names = ("solver", "tol", "memory_limit", "n_jobs", "verbose")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def affinity(self) -> sp.csr_array:
+        """The affinity whose Laplacian the operator uses: W itself, unless an operator reweighs it."""
+        return self.W
 
     def on(self, graph: Any, labeled: ArrayLike) -> Propagation:
         """Build the same operator on another graph or from other labelled rows."""
@@ -182,6 +187,9 @@ class Propagation(ABC):
         """Do `work` on blocks of labelled columns, on all cores: the sparse kernels release the interpreter."""
         n = self.labeled.size
         blocks = [slice(start, min(start + _COLUMNS_PER_BLOCK, n)) for start in range(0, n, _COLUMNS_PER_BLOCK)]
+        self._on_all_cores(work, blocks, description)
+
+    def _on_all_cores(self, work: Callable[[slice], None], blocks: list[slice], description: str) -> None:
         threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
         # SuperLU is fast at the sizes it is chosen for and keeps its state in the factor: it stays on one thread.
         if threads == 1 or len(blocks) == 1 or self._direct:

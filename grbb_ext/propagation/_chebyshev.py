@@ -26,7 +26,7 @@ class ChebyshevPower:
     Parameters
     ----------
     A : csr_array of shape (M, M)
-        Symmetric, with eigenvalues in [0, 2]: a normalised Laplacian.
+        Symmetric, with eigenvalues in [0, 2]: a normalised Laplacian. The products are made in its precision.
     rows : ndarray of int of shape (n,)
         Where the right-hand sides are not 0.
     shift : float
@@ -46,21 +46,31 @@ class ChebyshevPower:
     def __init__(self, A: sp.csr_array, rows: NDArray[np.intp], shift: float, power: int, tol: float) -> None:
         # The recurrence runs on A - I, with eigenvalues in [-1, 1], and always with twice that matrix.
         local, self._order = local_order(A)
-        self._doubled = sp.csr_array(2.0 * (local - sp.eye_array(A.shape[0], format="csr")))
+        self._doubled = sp.csr_array(2.0 * (local - sp.eye_array(A.shape[0], format="csr", dtype=A.dtype)))
+        self._doubled = self._doubled.astype(A.dtype)
         self._rows = np.argsort(self._order)[rows]
         self._coefficients = _coefficients(shift, power, tol)
 
-    def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, values: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
         """Return the power applied to the vectors with these values, of shape (n, k), in the given rows."""
-        current = np.zeros((self._doubled.shape[0], values.shape[1]))
-        current[self._rows] = self._coefficients[-1] * values
+        n_rows = self._doubled.shape[0]
+        rows: Any = self._rows
+        if rows.size == n_rows:
+            # A slice is added to in a third of the time that an index takes.
+            in_order = np.empty_like(values)
+            in_order[rows] = values
+            rows, values = slice(None), in_order
+        values = values.astype(self._doubled.dtype, copy=False)
+        coefficients = self._coefficients.astype(self._doubled.dtype)
+        current = np.zeros((n_rows, values.shape[1]), dtype=self._doubled.dtype)
+        current[rows] = coefficients[-1] * values
         previous = np.zeros_like(current)
-        for degree in range(self._coefficients.size - 2, -1, -1):
+        for degree in range(coefficients.size - 2, -1, -1):
             following = self._doubled @ current
             if degree == 0:
                 following *= 0.5
             following -= previous
-            following[self._rows] += self._coefficients[degree] * values
+            following[rows] += coefficients[degree] * values
             previous, current = current, following
         previous[self._order] = current
         return previous

@@ -42,12 +42,9 @@ class HarmonicPropagation(Propagation):
     @cached_property
     def _blocks(self) -> tuple[Apply, sp.csr_array]:
         """The solver of L_uu and the block -L_ul = W_ul."""
-        L = laplacian(self._affinity())
+        L = laplacian(self.affinity)
         rows = L[self.free]
         return self._solve(sp.csr_array(rows[:, self.free])), sp.csr_array(-rows[:, self.labeled])
-
-    def _affinity(self) -> sp.csr_array:
-        return self.W
 
     def _prepare(self) -> None:
         _ = self._blocks
@@ -82,7 +79,9 @@ class NonlocalPropagation(HarmonicPropagation):
 
     kind = "nonlocal"
 
-    def _affinity(self) -> sp.csr_array:
+    @property
+    def affinity(self) -> sp.csr_array:
+        """W with the edges at labelled rows times N / n."""
         touches = np.zeros(self.n_rows, dtype=bool)
         touches[self.labeled] = True
         W = self.W.tocoo()

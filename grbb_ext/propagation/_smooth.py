@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -11,20 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from grbb_ext.graph import normalized_laplacian
-from grbb_ext.propagation._base import Apply, Propagation
+from grbb_ext.propagation._base import _COLUMNS_PER_BLOCK, Apply, Propagation
 from grbb_ext.propagation._chebyshev import ChebyshevPower
 
 _LARGEST_TAU = 0.05
 _SMALLEST_TAU = 1e-5
 _MEDIAN_REACH_WANTED = 0.5
+_ROUGH_TOL = 1e-6
 
 
 class _Kernel(NamedTuple):
-    """K = scale * power, and the Cholesky factor of K_ll + noise I."""
+    """K = scale * power, its labelled block, and the Cholesky factor of K_ll + noise I."""
 
     tau: float
     scale: float
     power: Apply
+    K_ll: NDArray[np.float64]
     factor: tuple[NDArray[np.float64], bool]
 
 
@@ -122,7 +125,7 @@ class SmoothPropagation(Propagation):
             tau /= 4
 
     def _kernel_at(self, tau: float, L_n: sp.csr_array) -> _Kernel:
-        power = self._power(tau, L_n)
+        power = self._power(tau, L_n, self.labeled)
         n = self.labeled.size
         K_ll = np.empty((n, n))
 
@@ -132,22 +135,79 @@ class SmoothPropagation(Propagation):
         self._each_block(fill, "smooth kernel")
         scale = 1.0 / float(K_ll.diagonal().mean())
         K_ll = scale * 0.5 * (K_ll + K_ll.T)
-        return _Kernel(tau, scale, power, cho_factor(K_ll + self.noise * np.eye(n)))
+        return _Kernel(tau, scale, power, K_ll, cho_factor(K_ll + self.noise * np.eye(n)))
 
-    def _power(self, tau: float, L_n: sp.csr_array) -> Apply:
-        r"""Return the map from values on labelled rows, 0 elsewhere, to :math:`(L_n + \tau I)^{-p}` of them."""
+    def _power(self, tau: float, L_n: sp.csr_array, rows: NDArray[np.intp]) -> Apply:
+        r"""Return the map from values on these rows, 0 elsewhere, to :math:`(L_n + \tau I)^{-p}` of them."""
         if self.solver == "chebyshev" or (self.solver == "auto" and not self._direct):
-            return ChebyshevPower(L_n, self.labeled, tau, self.power, self.tol)
+            return ChebyshevPower(L_n, rows, tau, self.power, self.tol)
         solve = self._solve(sp.csr_array(L_n + tau * sp.eye_array(self.n_rows, format="csr")))
 
         def repeated(values: NDArray[np.float64]) -> NDArray[np.float64]:
             B = np.zeros((self.n_rows, values.shape[1]))
-            B[self.labeled] = values
+            B[rows] = values
             for _ in range(self.power):
                 B = solve(B)
             return B
 
         return repeated
+
+    @property
+    def kernel_block(self) -> NDArray[np.float64]:
+        """K_ll, the kernel between labelled rows, of shape (n, n)."""
+        return self._kernel.K_ll
+
+    @property
+    def kernel_scale(self) -> float:
+        r"""The scale c of :math:`K = c\,(L_n + \tau I)^{-p}`."""
+        return self._kernel.scale
+
+    def kernel_product(self, values: NDArray[np.floating[Any]], *, rough: bool = False) -> NDArray[np.floating[Any]]:
+        """Return K times values on all rows.
+
+        Parameters
+        ----------
+        values : ndarray of shape (N, k)
+            Any vectors.
+        rough : bool, default=False
+            Six digits in single precision, in about a third of the time: enough for random probes. Below 3,000 rows,
+            where the solves are direct, it makes no difference.
+
+        Returns
+        -------
+        ndarray of shape (N, k)
+            K @ values.
+
+        Examples
+        --------
+        >>> W = np.diag([1.0, 1.0], 1) + np.diag([1.0, 1.0], -1)
+        >>> P = SmoothPropagation(W, [0, 2])
+        >>> P.kernel_product(np.eye(3)).round(3).tolist()
+        [[1.0, 1.414, 1.0], [1.414, 2.0, 1.414], [1.0, 1.414, 1.0]]
+        """
+        power = self._rough_power if rough else self._full_power
+        product = np.empty_like(values)
+        width = max(1, min(_COLUMNS_PER_BLOCK, -(-values.shape[1] // (os.cpu_count() or 1))))
+        _ = self._kernel
+
+        def fill(block: slice) -> None:
+            product[:, block] = power(values[:, block])
+
+        blocks = [slice(start, start + width) for start in range(0, values.shape[1], width)]
+        self._on_all_cores(fill, blocks, "kernel product")
+        product *= self._kernel.scale
+        return product
+
+    @cached_property
+    def _full_power(self) -> Apply:
+        return self._power(self._kernel.tau, normalized_laplacian(self.W), np.arange(self.n_rows))
+
+    @cached_property
+    def _rough_power(self) -> Apply:
+        if self._direct or self.solver == "cg":
+            return self._full_power
+        L_n = normalized_laplacian(self.W).astype(np.float32)
+        return ChebyshevPower(L_n, np.arange(self.n_rows), self._kernel.tau, self.power, max(self.tol, _ROUGH_TOL))
 
     def _regress(self, kernel: _Kernel, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(kernel.scale * kernel.power(cho_solve(kernel.factor, values))[self.free])

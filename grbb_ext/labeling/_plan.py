@@ -1,0 +1,277 @@
+"""How many labels to buy, for a price per label and one or more feature budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grbb_ext.labeling._strategies import Strategy
+from grbb_ext.labeling._suggest import suggest_labels
+from grbb_ext.objective import GRBBObjective
+from grbb_ext.variance import prediction_variance
+from grbb_ext.variance._prediction_variance import lam_in_use
+from grbb_ext.variance._prior_of import prior_of
+
+Train = Callable[[GRBBObjective, float | None], tuple[ArrayLike, ArrayLike]]
+
+
+@dataclass(frozen=True)
+class LabelCurve:
+    """Variance against the number of labels, for one feature budget.
+
+    Attributes
+    ----------
+    feature_budget : float or None
+        The budget under which the scores were trained.
+    n_labels : ndarray of int of shape (k + 1,)
+        From the labels there are to k more.
+    variance : ndarray of shape (k + 1,)
+        Mean posterior variance (``kind="fisher"``): first as it is, then as forecast with frozen scores.
+    rows : ndarray of int of shape (k,)
+        The rows to label, in order.
+    drop_per_dollar : ndarray of shape (k,)
+        What each label takes off the variance, divided by its price.
+    measured_n_labels, measured_variance, measured_accuracy : ndarray
+        What retraining gave with some of the labels that there are; empty unless `train` was passed.
+    """
+
+    feature_budget: float | None
+    n_labels: NDArray[np.intp]
+    variance: NDArray[np.float64]
+    rows: NDArray[np.intp]
+    drop_per_dollar: NDArray[np.float64]
+    measured_n_labels: NDArray[np.intp]
+    measured_variance: NDArray[np.float64]
+    measured_accuracy: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LabelPlan:
+    """What labels are worth.
+
+    Attributes
+    ----------
+    curves : tuple of LabelCurve
+        One for each feature budget, in ascending order.
+    price : float
+        Price of one label.
+    n_labels : int
+        Labels to buy by the recommendation.
+    recommendation : str
+        One sentence.
+    lam : float
+        Weight of the graph that was used.
+    """
+
+    curves: tuple[LabelCurve, ...] = field(repr=False)
+    price: float
+    n_labels: int
+    recommendation: str
+    lam: float
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw variance against the number of labels, one line for each feature budget.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        for curve in self.curves:
+            name = "forecast" if curve.feature_budget is None else f"budget {curve.feature_budget:g}"
+            (line,) = ax.plot(curve.n_labels, curve.variance, label=name)
+            if curve.measured_n_labels.size:
+                ax.plot(curve.measured_n_labels, curve.measured_variance, "o", color=line.get_color(), ms=4)
+                for n, v, a in zip(
+                    curve.measured_n_labels, curve.measured_variance, curve.measured_accuracy, strict=True
+                ):
+                    if np.isfinite(a):
+                        ax.annotate(f"{a:.2f}", (n, v), textcoords="offset points", xytext=(3, 3), fontsize=8)
+        start = int(self.curves[0].n_labels[0])
+        ax.axvline(start + self.n_labels, color="0.6", lw=1, ls="--", label=f"buy {self.n_labels}")
+        ax.set_xlabel("labels")
+        ax.set_ylabel("mean posterior variance")
+        ax.set_ylim(bottom=0)
+        ax.legend()
+        dollars = ax.secondary_xaxis(
+            "top", functions=(lambda n: (n - start) * self.price, lambda d: d / self.price + start)
+        )
+        dollars.set_xlabel("price of the labels bought")
+        return ax
+
+
+def plan_labels(
+    obj: GRBBObjective,
+    raw_scores: ArrayLike | Mapping[float, ArrayLike],
+    k: int,
+    price: float,
+    *,
+    strategy: Strategy = "k-means",
+    share: float = 0.8,
+    money: float | None = None,
+    X: Any = None,
+    lam: float | None = None,
+    train: Train | None = None,
+    y_valid: ArrayLike | None = None,
+    random_state: int = 0,
+) -> LabelPlan:
+    """Forecast what up to k more labels do to the variance, and say how many are worth their price.
+
+    The forecast freezes the scores: labels are added one after the other by `strategy` and only the information grows.
+    How far it lies from retraining is measured in ``docs/variance.md``.
+
+    Parameters
+    ----------
+    obj : GRBBObjective
+        The objective; any rule but ``"labeled"``.
+    raw_scores : array-like, or dict of feature budget -> array-like
+        Raw scores on all rows. A dict holds those of models trained under several feature budgets, and gives one curve
+        each.
+    k : int
+        The most labels to consider.
+    price : float
+        Price of one label.
+    strategy : {"a-optimal", "k-means", "uncertainty", "random"}, default="k-means"
+        How rows are chosen; see :func:`suggest_labels`.
+    share : float, default=0.8
+        Recommend the fewest labels that bring this share of what k labels bring.
+    money : float or None, default=None
+        The most to spend on labels; None sets no limit.
+    X, lam, random_state
+        As in :func:`suggest_labels`.
+    train : callable or None, default=None
+        ``train(obj, feature_budget) -> (raw_scores, raw_scores_valid)``. Where given, models are trained with a
+        quarter, half and all of the labels that there are, and their variance (and accuracy) is measured: is the
+        forecast's curve a continuation of theirs?
+    y_valid : array-like or None, default=None
+        Labels of the validation rows that `train` scores, for the accuracy.
+
+    Returns
+    -------
+    LabelPlan
+        Curves, a recommendation in one sentence, and ``plot()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from grbb_ext import grbb_objective
+    >>> X, truth = make_moons(200, noise=0.1, random_state=0)
+    >>> obj = grbb_objective(X, np.where(np.arange(200) < 6, truth, -1))
+    >>> plan = plan_labels(obj, 2.0 * truth - 1.0, 20, 5.0, strategy="a-optimal", lam=1.0)
+    >>> print(plan.recommendation)
+    Buy 14 labels for 70: by forecast they lower the mean posterior variance from 0.0314 to 0.022, 82 % of what 20
+    labels for 100 would bring, and the last of them still takes 8.9e-05 off per unit of money.
+    """
+    if not (np.isfinite(price) and price > 0):
+        raise ValueError(f"price must be a positive number, got {price!r}.")
+    if not 0 < share <= 1:
+        raise ValueError(f"share must lie in (0, 1], got {share!r}.")
+    if money is not None and not (np.isfinite(money) and money >= price):
+        raise ValueError(f"money must buy at least one label at {price:g}, got {money!r}.")
+    if y_valid is not None and train is None:
+        raise ValueError("y_valid is compared with the scores that train= returns: pass train= too.")
+    by_budget: dict[float | None, ArrayLike] = (
+        {budget: raw_scores[budget] for budget in sorted(raw_scores)}
+        if isinstance(raw_scores, Mapping)
+        else {None: raw_scores}
+    )
+    if not by_budget:
+        raise ValueError("raw_scores is an empty dict: pass the scores of at least one feature budget.")
+    lam_used = lam_in_use(obj, prior_of(obj), lam)[0].lam
+    curves = []
+    for budget, scores in by_budget.items():
+        now = prediction_variance(obj, scores, lam=lam_used, kind="fisher", random_state=random_state).mean
+        found = suggest_labels(obj, scores, k, strategy, X=X, lam=lam_used, random_state=random_state)
+        n = obj.labeled_.size
+        measured = _measure(obj, budget, lam_used, train, y_valid, random_state)
+        curves.append(
+            LabelCurve(
+                feature_budget=budget,
+                n_labels=np.arange(n, n + k + 1),
+                variance=now - np.concatenate([[0.0], np.cumsum(found.expected_drop)]),
+                rows=found.rows,
+                drop_per_dollar=found.expected_drop / price,
+                measured_n_labels=measured[0],
+                measured_variance=measured[1],
+                measured_accuracy=measured[2],
+            )
+        )
+    count, sentence = _recommend(curves, price, share, money)
+    return LabelPlan(tuple(curves), price, count, sentence, lam_used)
+
+
+def _measure(
+    obj: GRBBObjective,
+    budget: float | None,
+    lam: float,
+    train: Train | None,
+    y_valid: ArrayLike | None,
+    random_state: int,
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Retrain with a quarter, half and all of the labels."""
+    if train is None:
+        return np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
+    order, fewest = _nested_order(obj, np.random.default_rng(random_state))
+    counts, variances, accuracies = [], [], []
+    for part in (4, 2, 1):
+        kept = order[: max(fewest, order.size // part)]
+        smaller = obj if part == 1 else _with_only(obj, kept)
+        scores, scores_valid = train(smaller, budget)
+        counts.append(kept.size)
+        variances.append(prediction_variance(smaller, scores, lam=lam, kind="fisher").mean)
+        right = np.nan if y_valid is None else float(np.mean(obj.predict(scores_valid) == np.asarray(y_valid)))
+        accuracies.append(right)
+    return np.array(counts), np.array(variances), np.array(accuracies)
+
+
+def _nested_order(obj: GRBBObjective, random: np.random.Generator) -> tuple[NDArray[np.intp], int]:
+    """Return the labelled rows at random but one of each class first, and how many classes these are."""
+    order = random.permutation(obj.labeled_.size)
+    targets = obj.labeled_targets_[order]
+    if obj.classes_ is None:
+        return obj.labeled_[order], 1
+    code = targets if targets.ndim == 1 else targets.argmax(axis=1)
+    first = np.unique(code, return_index=True)[1]
+    return obj.labeled_[np.concatenate([order[first], np.delete(order, first)])], first.size
+
+
+def _with_only(obj: GRBBObjective, kept: NDArray[np.intp]) -> GRBBObjective:
+    """Return the objective that has forgotten the labels of all rows but these."""
+    y = obj.y_
+    forgotten = np.setdiff1d(obj.labeled_, kept)
+    y[forgotten] = np.nan if obj.classes_ is None else obj.unlabeled_
+    return obj.with_labels(y)
+
+
+def _recommend(curves: list[LabelCurve], price: float, share: float, money: float | None) -> tuple[int, str]:
+    """Return how many labels, and why, in one sentence; of several budgets that with the lowest end decides."""
+    curve = min(curves, key=lambda c: float(c.variance[-1]))
+    k = curve.rows.size
+    total = curve.variance[0] - curve.variance[-1]
+    gained = (curve.variance[0] - curve.variance[1:]) / total
+    count = int(np.argmax(gained >= share - 1e-12)) + 1
+    limited = ""
+    if money is not None and count * price > money:
+        count = int(money // price)
+        limited = f" (all that {money:g} buys)"
+    with_budget = "" if curve.feature_budget is None else f" at a feature budget of {curve.feature_budget:g}"
+    return count, (
+        f"Buy {count} labels for {count * price:g}{limited}: by forecast they lower the mean posterior variance"
+        f"{with_budget} from {curve.variance[0]:.3g} to {curve.variance[count]:.3g}, {100 * gained[count - 1]:.0f} % "
+        f"of what {k} labels for {k * price:g} would bring, and the last of them still takes "
+        f"{curve.drop_per_dollar[count - 1]:.2g} off per unit of money."
+    )

@@ -1,0 +1,240 @@
+"""Prediction variance from raw scores alone (paper, section 5)."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
+
+from grbb_ext.losses import SquaredErrorLoss
+from grbb_ext.objective import GRBBObjective
+from grbb_ext.objective._raw_scores import check_raw_scores
+from grbb_ext.variance._curvature import Curvature, Curvatures, curvatures
+from grbb_ext.variance._evidence import Evidence, choose_lam
+from grbb_ext.variance._exact import Kind, dense_diagonal, schur_diagonal
+from grbb_ext.variance._prior import Array, GraphPrior, Product
+from grbb_ext.variance._prior_of import prior_of
+from grbb_ext.variance._result import PredictionVariance, VacuousVarianceWarning
+from grbb_ext.variance._trace import TraceEstimate, hutchpp, squared_norm
+
+Method = Literal["auto", "dense", "schur", "stochastic"]
+
+_LARGEST_VARIANCE = 0.25
+_DENSE_UP_TO = 500
+_DENSE_AT_MOST = 20_000
+# The diagonal of the prior covariance takes a solve per row, the columns F one per label.
+_DIAGONAL_UP_TO = 3_000
+_COLUMNS_UP_TO = 20_000
+
+_log = logging.getLogger("grbb_ext")
+
+
+def prediction_variance(
+    obj: GRBBObjective,
+    raw_scores: ArrayLike,
+    lam: float | None = None,
+    kind: Kind = "sandwich",
+    curvature: Curvature = "logistic",
+    method: Method = "auto",
+    per_row: bool = False,
+    n_probes: int = 8,
+    random_state: int | np.random.Generator = 0,
+) -> PredictionVariance:
+    r"""Estimate how much the predicted probabilities vary, from a booster's raw scores alone.
+
+    With the information :math:`I = \Delta + \lambda Q` about the scores, :math:`\Delta` the curvature of the loss on
+    labelled rows and Q the precision that the objective's operator stands for,
+
+    .. math:: \frac1N \sum_i \Bigl(\frac{\partial p_i}{\partial H_i}\Bigr)^2 [V]_{ii}, \qquad
+       V = I^{-1} \Delta I^{-1} \text{ (sandwich) or } I^{-1} \text{ (fisher)}.
+
+    ``"sandwich"`` is the variance over draws of the labels of the penalised maximum-likelihood scores. ``"fisher"`` is
+    the paper's number (eq. 11-15): the posterior variance of the probability given these labels. The paper calls it a
+    lower bound on the first; simulation says that it is not, see the page on variance of the documentation.
+
+    Parameters
+    ----------
+    obj : GRBBObjective
+        The objective; its operator supplies Q: the Laplacian of ``"harmonic"``, ``"nonlocal"`` and ``"poisson"``, the
+        inverse kernel of ``"smooth"``. For ``rule="labeled"`` there is none.
+    raw_scores : array-like of shape (N,) or (N, K)
+        Raw scores on all rows, of either booster.
+    lam : float or None, default=None
+        Weight of the graph, in units of Q. None takes the objective's and, where that is 0, the one with the largest
+        evidence of the labelled rows (:func:`grbb_ext.variance.choose_lam`).
+    kind : {"sandwich", "fisher"}, default="sandwich"
+        Which variance.
+    curvature : {"logistic", "paper"}, default="logistic"
+        p (1 - p), or the p^2 (1 - p) that the paper prints, which changes when the classes swap names.
+    method : {"auto", "dense", "schur", "stochastic"}, default="auto"
+        A dense inverse; the exact form with n x n matrices; random probes (Hutch++) with a confidence interval.
+        ``"auto"`` is exact where that is cheap: up to 20,000 rows for the sandwich and 3,000 for ``"fisher"``, or with
+        `per_row`.
+    per_row : bool, default=False
+        Return the variance of each row too. Exact methods only; for ``"fisher"`` it takes one solve per row.
+    n_probes : int, default=8
+        Random vectors of ``"stochastic"``; the standard error falls with their square root or faster.
+    random_state : int or numpy.random.Generator, default=0
+        The source of the probes.
+
+    Returns
+    -------
+    PredictionVariance
+        The mean, its standard error and interval, per row on request, and what was decided on the way.
+
+    Warns
+    -----
+    VacuousVarianceWarning
+        If the mean is above 1/4, more than a probability can vary.
+
+    Notes
+    -----
+    With K classes each class is taken against the rest, with curvature :math:`p_k (1 - p_k)`, and the mean is over
+    classes too; two classes give the same number in either form. For squared error V is multiplied by the noise
+    variance, which is estimated from the labels, and the result is in squared units of y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from grbb_ext import grbb_objective
+    >>> X, truth = make_moons(200, noise=0.1, random_state=0)
+    >>> y = np.where(np.arange(200) < 10, truth, -1)
+    >>> obj = grbb_objective(X, y)
+    >>> H = np.where(truth == 1, 2.0, -2.0)
+    >>> v = prediction_variance(obj, H, lam=1.0)
+    >>> round(v.mean, 5), v.method
+    (0.00102, 'dense')
+    >>> round(prediction_variance(obj, H, lam=1.0, kind="fisher").mean, 5)
+    0.00897
+    """
+    _check_choice("kind", kind, ("sandwich", "fisher"))
+    _check_choice("curvature", curvature, ("logistic", "paper"))
+    _check_choice("method", method, ("auto", "dense", "schur", "stochastic"))
+    if lam is not None and not (np.isfinite(lam) and lam > 0):
+        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
+    if isinstance(n_probes, bool) or not isinstance(n_probes, int | np.integer) or n_probes < 2:
+        raise ValueError(f"n_probes must be an integer of at least 2, got {n_probes!r}.")
+    if method == "stochastic" and per_row:
+        raise ValueError("method='stochastic' estimates the mean only. For per_row=True use method='schur' or 'auto'.")
+    prior = prior_of(obj)
+    H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    if method == "dense" and obj.n_rows_ > _DENSE_AT_MOST:
+        raise ValueError(
+            f"method='dense' inverts an N x N matrix, and N is {obj.n_rows_}. Use method='schur' or 'auto'."
+        )
+
+    evidence, lam_chosen = lam_in_use(obj, prior, lam)
+    found = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, curvature)
+    used = _method(method, kind, per_row, prior) if method == "auto" else method
+    messages = [_lam_message(evidence)] if lam_chosen else []
+    messages += [f"method='auto' took {used!r} for {obj.n_rows_} rows."] if method == "auto" else []
+    for message in messages:
+        _log.info(message)
+
+    n_unreachable = int((~prior.reachable).sum())
+    rows: Array | None = None
+    if used == "stochastic":
+        estimate = _estimate(prior, found, evidence.lam, kind, int(n_probes), np.random.default_rng(random_state))
+        estimate = TraceEstimate(
+            evidence.noise_variance * estimate.value,
+            evidence.noise_variance * estimate.standard_error,
+            estimate.degrees_of_freedom,
+        )
+    else:
+        diagonal = dense_diagonal if used == "dense" else schur_diagonal
+        rows = np.zeros(obj.n_rows_)
+        for k in range(found.slope.shape[1]):
+            scores = diagonal(prior, found.delta[:, k], found.middle[:, k], evidence.lam, kind)
+            rows += found.slope[:, k] ** 2 * scores
+        rows *= evidence.noise_variance / found.slope.shape[1]
+        estimate = TraceEstimate(float(rows[prior.reachable].mean()), 0.0, 1)
+        rows[~prior.reachable] = np.inf
+    half = float(student.ppf(0.975, estimate.degrees_of_freedom)) * estimate.standard_error
+    if estimate.value > _LARGEST_VARIANCE and not isinstance(obj.loss_, SquaredErrorLoss):
+        warnings.warn(
+            f"The mean variance is {estimate.value:.2g}, but a probability cannot vary by more than .25: "
+            f"lam={evidence.lam:.3g} leaves the scores too free for the number to say anything. Raise lam, label more "
+            "rows, or use kind='sandwich'.",
+            VacuousVarianceWarning,
+            stacklevel=2,
+        )
+    return PredictionVariance(
+        mean=estimate.value,
+        per_row=rows if per_row else None,
+        standard_error=estimate.standard_error,
+        confidence_interval=(max(0.0, estimate.value - half), estimate.value + half),
+        n_unreachable=n_unreachable,
+        lam=evidence.lam,
+        lam_chosen=lam_chosen,
+        kind=kind,
+        curvature=curvature,
+        method=used,
+        noise_variance=evidence.noise_variance,
+        message=" ".join(messages),
+    )
+
+
+def lam_in_use(obj: GRBBObjective, prior: GraphPrior, lam: float | None) -> tuple[Evidence, bool]:
+    """Return lam as given, as the objective's, or by evidence; and whether it was the last."""
+    given = lam if lam is not None else (obj.lam_ or None)
+    if given is not None and not isinstance(obj.loss_, SquaredErrorLoss):
+        return Evidence(float(given), float("nan"), False, 1.0), False
+    return choose_lam(prior, obj.labeled_targets_, obj.labeled_weight_, obj.loss_, given), given is None
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+
+
+def _lam_message(evidence: Evidence) -> str:
+    message = f"lam={evidence.lam:.3g} was chosen by the evidence of the labelled rows, since the objective's lam is 0."
+    if evidence.at_bound:
+        message += (
+            " It lies at an end of the range searched: the labels say little about it, so give lam if you know it."
+        )
+    return message
+
+
+def _method(method: Method, kind: Kind, per_row: bool, prior: GraphPrior) -> Method:
+    if prior.n_rows <= _DENSE_UP_TO:
+        return "dense"
+    if per_row or (kind == "sandwich" and prior.has_columns):
+        return "schur"
+    exact_up_to = _COLUMNS_UP_TO if kind == "sandwich" else _DIAGONAL_UP_TO
+    return "schur" if prior.n_rows <= exact_up_to and prior.columns_fit else "stochastic"
+
+
+def _estimate(
+    prior: GraphPrior, found: Curvatures, lam: float, kind: Kind, n_probes: int, random: np.random.Generator
+) -> TraceEstimate:
+    """Return the mean over reachable rows and outputs, by random probes for each output."""
+    parts = []
+    for k in range(found.slope.shape[1]):
+        slope = np.where(prior.reachable, found.slope[:, k], 0.0).astype(np.float32)[:, None]
+        delta, ratio = found.delta[:, k], np.sqrt(found.middle[:, k] / found.delta[:, k])[:, None]
+        if kind == "fisher":
+            posterior = _between(slope, prior.posterior_product(delta, lam), slope)
+            # Each of these probes takes three products where one of the sandwich takes one.
+            parts.append(hutchpp(posterior, prior.n_rows, max(2, n_probes // 2), random))
+        else:
+            # With weights the directions lead a little less, which costs precision and no bias.
+            leading = prior.leading_directions(delta, lam, n_probes)
+            parts.append(
+                squared_norm(_between(slope, prior.labeled_product(delta, lam), ratio), leading, n_probes, random)
+            )
+    total = int(prior.reachable.sum()) * found.slope.shape[1]
+    error = float(np.sqrt(sum(part.standard_error**2 for part in parts)))
+    return TraceEstimate(
+        sum(part.value for part in parts) / total, error / total, min(part.degrees_of_freedom for part in parts)
+    )
+
+
+def _between(left: NDArray[Any], product: Product, right: NDArray[Any]) -> Product:
+    """Return Z -> left * product(right * Z), the factors being diagonal."""
+    return lambda Z: left * product(right * Z)

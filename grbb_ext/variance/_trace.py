@@ -1,0 +1,123 @@
+"""Traces from a few products with random vectors, with their errors."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.variance._prior import Product
+
+
+class TraceEstimate(NamedTuple):
+    """An unbiased estimate, its standard error, and the degrees of freedom that error was estimated with."""
+
+    value: float
+    standard_error: float
+    degrees_of_freedom: int
+
+
+def hutchpp(product: Product, size: int, n_probes: int, random: np.random.Generator) -> TraceEstimate:
+    r"""Estimate the trace of a symmetric matrix A from products with it (Hutch++ [1]_).
+
+    A third of the vectors finds an orthonormal basis Q of what A is largest on; there the trace is exact,
+
+    .. math:: \mathrm{tr} A = \mathrm{tr}(Q^T A Q) + \mathrm{tr}\bigl((I - Q Q^T) A (I - Q Q^T)\bigr),
+
+    and random signs estimate the second term. The standard error is that of their mean.
+
+    Parameters
+    ----------
+    product : callable
+        Z -> A Z for float32 Z of shape (size, k).
+    size : int
+        Rows of A.
+    n_probes : int
+        Random signs k for the second term, at least 2; half as many for the basis.
+    random : numpy.random.Generator
+        The source of the signs.
+
+    Returns
+    -------
+    TraceEstimate
+        With k - 1 degrees of freedom.
+
+    References
+    ----------
+    .. [1] R. A. Meyer, C. Musco, C. Musco and D. P. Woodruff, "Hutch++: optimal stochastic trace estimation", SOSA
+       2021.
+
+    Examples
+    --------
+    A matrix of rank 1 is within the basis, so nothing is left to chance:
+
+    >>> found = hutchpp(lambda Z: np.ones((4, 4)) @ Z, 4, 2, np.random.default_rng(0))
+    >>> round(found.value, 5), round(found.standard_error, 5)
+    (4.0, 0.0)
+    """
+    half = max(1, n_probes // 2)
+    Q, _ = np.linalg.qr(product(_signs(random, size, half)))
+    Q = Q.astype(np.float32)
+    G = _signs(random, size, n_probes)
+    G -= Q @ (Q.T @ G)
+    image = product(np.hstack([Q, G]))
+    known = _sum_of_products(Q, image[:, :half])
+    each = np.einsum("ij,ij->j", G, image[:, half:], dtype=np.float64)
+    spread = float(each.std(ddof=1) / np.sqrt(n_probes))
+    return TraceEstimate(known + float(each.mean()), spread, n_probes - 1)
+
+
+def squared_norm(
+    product: Product, leading: NDArray[np.float64], n_probes: int, random: np.random.Generator
+) -> TraceEstimate:
+    r"""Estimate :math:`\|G\|_F^2 = \mathrm{tr}(G^T G)` from products of G with orthonormal vectors.
+
+    The norm is exact along r given directions U, where G is thought to be largest. The other k vectors Q are a
+    uniformly random frame of what is left, of dimension n - r, so
+
+    .. math:: \|G U\|_F^2 + \frac{n - r}{k} \|G Q\|_F^2
+
+    is unbiased, is exact for k = n - r, and has variance :math:`s^2 (1 - \frac{k}{n - r}) (n-r)^2 / k`, with s the
+    standard deviation of the squared norms of the single columns.
+
+    Parameters
+    ----------
+    product : callable
+        z -> G z for z of shape (n, r + k).
+    leading : ndarray of shape (n, r)
+        U, orthonormal; r may be 0.
+    n_probes : int
+        k, at least 2; more than n - r is n - r.
+    random : numpy.random.Generator
+        The source of the frame.
+
+    Returns
+    -------
+    TraceEstimate
+        With k - 1 degrees of freedom.
+
+    Examples
+    --------
+    >>> G = np.arange(6.0).reshape(2, 3)
+    >>> round(squared_norm(lambda z: G @ z, np.empty((3, 0)), 3, np.random.default_rng(0)).value, 5)
+    55.0
+    """
+    n, r = leading.shape
+    k = min(n_probes, n - r)
+    frame, _ = np.linalg.qr(np.hstack([leading, random.normal(size=(n, k))]))
+    image = product(frame)
+    each = np.einsum("ij,ij->j", image, image, dtype=np.float64)
+    known, rest = float(each[:r].sum()), (n - r) * each[r:]
+    if k == n - r:
+        return TraceEstimate(known + (float(rest.mean()) if k else 0.0), 0.0, max(1, k - 1))
+    error = float(rest.std(ddof=1) * np.sqrt((1 - k / (n - r)) / k))
+    return TraceEstimate(known + float(rest.mean()), error, k - 1)
+
+
+def _signs(random: np.random.Generator, size: int, k: int) -> NDArray[np.float32]:
+    return (2.0 * random.integers(0, 2, size=(size, k)) - 1.0).astype(np.float32)
+
+
+def _sum_of_products(A: NDArray[Any], B: NDArray[Any]) -> float:
+    return float(np.einsum("ij,ij->j", A, B, dtype=np.float64).sum())

@@ -1,0 +1,98 @@
+import matplotlib as mpl
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_moons
+
+from grbb_ext import grbb_objective, plan_labels, prediction_variance, suggest_labels
+
+mpl.use("agg")
+
+
+@pytest.fixture
+def problem():
+    X, truth = make_moons(120, noise=0.15, random_state=0)
+    y = np.where(np.arange(120) < 8, truth, -1)
+    return grbb_objective(X, y), 2.0 * truth - 1.0, truth
+
+
+def test_curve_is_the_present_variance_less_the_expected_drops(problem):
+    obj, H, _ = problem
+    plan = plan_labels(obj, H, 10, price=2.5, lam=1.0)
+    found = suggest_labels(obj, H, 10, lam=1.0)
+    (curve,) = plan.curves
+    assert_allclose(curve.variance[0], prediction_variance(obj, H, lam=1.0, kind="fisher").mean)
+    assert_allclose(-np.diff(curve.variance), found.expected_drop)
+    assert_allclose(curve.drop_per_dollar, found.expected_drop / 2.5)
+    assert curve.n_labels.tolist() == list(range(8, 19))
+    assert curve.rows.tolist() == found.rows.tolist()
+
+
+def test_recommends_the_fewest_labels_that_bring_the_share(problem):
+    obj, H, _ = problem
+    plan = plan_labels(obj, H, 10, price=2.0, lam=1.0, share=0.6)
+    gained = (plan.curves[0].variance[0] - plan.curves[0].variance) / np.ptp(plan.curves[0].variance)
+    assert gained[plan.n_labels] >= 0.6 > gained[plan.n_labels - 1]
+    assert f"Buy {plan.n_labels} labels for {2 * plan.n_labels:g}" in plan.recommendation
+    assert plan.recommendation.count(". ") == 0
+    assert plan_labels(obj, H, 10, price=2.0, lam=1.0, share=1.0).n_labels == 10
+
+
+def test_money_is_a_limit(problem):
+    obj, H, _ = problem
+    plan = plan_labels(obj, H, 10, price=2.0, lam=1.0, money=5.0)
+    assert plan.n_labels == 2
+    assert "all that 5 buys" in plan.recommendation
+
+
+def test_one_curve_for_each_feature_budget(problem):
+    obj, H, _ = problem
+    plan = plan_labels(obj, {30.0: 2 * H, 10.0: H}, 5, price=1.0, lam=1.0)
+    assert [curve.feature_budget for curve in plan.curves] == [10.0, 30.0]
+    best = min(plan.curves, key=lambda curve: curve.variance[-1])
+    assert f"at a feature budget of {best.feature_budget:g}" in plan.recommendation
+
+
+def test_training_on_fewer_labels_is_measured(problem):
+    obj, H, truth = problem
+    seen = []
+
+    def train(smaller, budget):
+        seen.append((smaller.labeled_.size, budget))
+        return H, H
+
+    plan = plan_labels(obj, H, 5, price=1.0, lam=1.0, train=train, y_valid=truth)
+    assert seen == [(2, None), (4, None), (8, None)]
+    (curve,) = plan.curves
+    assert curve.measured_n_labels.tolist() == [2, 4, 8]
+    assert_allclose(curve.measured_accuracy, 1.0)
+    assert_allclose(curve.measured_variance[-1], curve.variance[0])
+
+
+def test_plot_draws_forecast_and_recommendation(problem):
+    import matplotlib.pyplot as plt
+
+    obj, H, truth = problem
+    plan = plan_labels(obj, {1.0: H, 2.0: H}, 5, price=3.0, lam=1.0, train=lambda o, b: (H, H), y_valid=truth)
+    ax = plan.plot()
+    assert_allclose(ax.lines[0].get_ydata(), plan.curves[0].variance)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["budget 1", "budget 2", f"buy {plan.n_labels}"]
+    assert plan.plot(ax) is ax
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"price": 0.0}, "price must be a positive number"),
+        ({"share": 0.0}, r"share must lie in \(0, 1\]"),
+        ({"money": 0.5}, "money must buy at least one label at 1"),
+        ({"y_valid": [0, 1]}, "pass train= too"),
+        ({"raw_scores": {}}, "empty dict"),
+    ],
+)
+def test_wrong_arguments_are_named(problem, keywords, message):
+    obj, H, _ = problem
+    with pytest.raises(ValueError, match=message):
+        plan_labels(obj, **{"raw_scores": H, "k": 3, "price": 1.0} | keywords)
