@@ -83,7 +83,7 @@ def suggest_labels(
     X : array-like of shape (N, d) or None, default=None
         The rows, for ``"k-means"`` only. None clusters the graph instead, by a random projection of its kernel.
     lam : float or None, default=None
-        Weight of the graph, as in :func:`prediction_variance`.
+        Weight of the graph, as in :func:`grbb_ext.variance.prediction_variance`.
     n_candidates : int or None, default=None
         Rows that ``"a-optimal"`` looks at, each of which takes a solve. None is all of them up to 3,000 rows, and 300
         drawn at random beyond.

@@ -77,7 +77,7 @@ class VarianceDisplay:
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw; None makes a figure.
         **settings
-            Passed to :func:`prediction_variance`.
+            Passed to :func:`grbb_ext.variance.prediction_variance`.
 
         Returns
         -------
