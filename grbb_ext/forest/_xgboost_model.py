@@ -89,6 +89,8 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
         categories[int(node)] = members[int(begin) : int(begin) + int(size)]
     swapped = np.zeros(left.size, dtype=bool)
     swapped[list(categories)] = True
+    if np.isnan(conditions[~swapped]).any():
+        raise ValueError("a tree has a threshold or a leaf that is not a number.")
     size_leaf_vector = int(tree["tree_param"].get("size_leaf_vector", 1))
     if size_leaf_vector > 1:
         if size_leaf_vector != n_outputs:

@@ -127,6 +127,13 @@ def test_damage_gives_a_value_error_or_a_forest_that_predicts(seed, form):
     assert forest.predict(np.zeros((1, forest.n_features))).shape[0] == 1
 
 
+def test_a_threshold_that_is_not_a_number_is_damage():
+    document = json.loads(DOCUMENTS["json"])
+    document["learner"]["gradient_booster"]["model"]["trees"][0]["split_conditions"][0] = float("nan")
+    with pytest.raises(ValueError, match="threshold or a leaf that is not a number"):
+        read_xgboost(document)
+
+
 def edited(**changes):
     document = json.loads(DOCUMENTS["json"])
     for path, value in changes.items():
