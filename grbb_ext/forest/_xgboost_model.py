@@ -89,9 +89,12 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
         categories[int(node)] = members[int(begin) : int(begin) + int(size)]
     swapped = np.zeros(left.size, dtype=bool)
     swapped[list(categories)] = True
-    if np.isnan(conditions[~swapped]).any():
-        raise ValueError("a tree has a threshold or a leaf that is not a number.")
     size_leaf_vector = int(tree["tree_param"].get("size_leaf_vector", 1))
+    # A split on categories has no threshold, and a leaf of several values has them elsewhere.
+    unused = swapped | (is_leaf & (size_leaf_vector > 1))
+    conditions = np.where(unused, np.float32(0), conditions)
+    if np.isnan(conditions).any():
+        raise ValueError("a tree has a threshold or a leaf that is not a number.")
     if size_leaf_vector > 1:
         if size_leaf_vector != n_outputs:
             raise ValueError(f"a tree has leaves of {size_leaf_vector} values for {n_outputs} outputs.")
