@@ -18,6 +18,7 @@ from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objec
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.plotting import VarianceDisplay
 from grbb_ext.propagation import make_propagation
+from grbb_ext.refinement import RefinedGraph, Refinement
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
@@ -34,6 +35,8 @@ __all__ = [
     "OnDemandPredictor",
     "OnDemandResult",
     "PredictionVariance",
+    "RefinedGraph",
+    "Refinement",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
     "VarianceDisplay",

@@ -22,7 +22,8 @@ class GraphWarning(UserWarning):
     """Something about X was changed for the graph alone; the booster still sees the original."""
 
 
-def _numeric(X: Any) -> Matrix:
+def numeric(X: Any) -> Matrix:
+    """Return X as a float array or a csr_array, or say that it is not numbers."""
     if sp.issparse(X):
         matrix = sp.csr_array(X)
         return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
@@ -102,7 +103,7 @@ def prepare_columns(X: Any, scale: Scale) -> Matrix:
     """
     if scale not in ("auto", "standard", None):
         raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
-    matrix = _impute(_numeric(X))
+    matrix = _impute(numeric(X))
     if scale is None or 0 in matrix.shape:
         return matrix
     spread, deviation = _column_statistics(matrix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from grbb_ext.graph import check_graph, knn_graph
@@ -13,8 +14,17 @@ from grbb_ext.graph._neighbors import Method
 from grbb_ext.graph._weights import Weights
 from grbb_ext.labels import LossName, read_labels
 from grbb_ext.objective._objective import GRBBObjective
-from grbb_ext.objective._settings import HESSIAN_OF_RULE, PROPAGATION_OF_RULE, Hessian, RuleName, Settings
+from grbb_ext.objective._settings import (
+    HESSIAN_OF_RULE,
+    PROPAGATION_OF_RULE,
+    Hessian,
+    RuleName,
+    Settings,
+    choose_graph,
+)
 from grbb_ext.propagation import Propagation, PropagationKind
+from grbb_ext.refinement import RefinedGraph
+from grbb_ext.refinement._basis import RefinementBasis, make_basis
 from grbb_ext.row_weights import ClassWeight, check_sample_weight
 
 
@@ -41,6 +51,7 @@ def grbb_objective(
     correction: float = 1.0,
     sharpen: float = 3.0,
     hard: bool = False,
+    random_state: int = 0,
     solver: Literal["auto", "direct", "cg", "chebyshev"] = "auto",
     tol: float = 1e-8,
     memory_limit: float = 2e9,
@@ -59,8 +70,10 @@ def grbb_objective(
         All rows, for the graph; None where `graph` is given.
     y : array-like of shape (N,)
         Labels in any row order. `unlabeled`, NaN or None marks a row without one.
-    graph : sparse matrix or array-like of shape (N, N), default=None
-        A ready affinity, symmetric and non-negative; None builds :func:`knn_graph`.
+    graph : {"knn", "refined"}, RefinedGraph, or sparse matrix or array-like of shape (N, N), default=None
+        ``"knn"`` builds :func:`knn_graph`. ``"refined"`` ranks the neighbours again by trees that are fitted to the
+        propagated labels, see :class:`RefinedGraph`: it finds the columns that matter, and takes categories and
+        missing values as trees do. A matrix is a ready affinity, symmetric and non-negative. None is ``"knn"``.
     n_neighbors, metric, method, scale
         Passed to :func:`knn_graph`.
     weights : {"self-tuning", "binary", "heat"} or None, default=None
@@ -95,6 +108,8 @@ def grbb_objective(
         Power by which ``"targets"`` sharpens propagated labels; 1 leaves them alone.
     hard : bool, default=False
         Round the targets of ``"targets"`` to the most probable class.
+    random_state : int, default=0
+        Seed of the trees of ``graph="refined"``.
     solver, tol, memory_limit, n_jobs, verbose
         Passed to :func:`make_propagation`.
 
@@ -129,6 +144,7 @@ def grbb_objective(
                 raise ValueError(f"preset='paper' means {name}={meant!r}, got {given!r}. Leave one of them out.")
         rule = "paper"
     rule = rule or "targets"
+    graph = choose_graph(graph, preset, rule)
     settings = Settings(
         rule=rule,
         propagation=propagation or PROPAGATION_OF_RULE.get(rule, "harmonic"),
@@ -156,21 +172,25 @@ def grbb_objective(
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows != labels.n_rows:
             raise ValueError(f"X has {n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
-    if graph is not None:
+    W: sp.csr_array | RefinementBasis | None
+    search: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "weights": weights or ("binary" if preset == "paper" else "self-tuning"),
+        "metric": metric,
+        "method": method,
+        "scale": scale,
+        "n_jobs": n_jobs,
+        "verbose": verbose,
+    }
+    to_build = isinstance(graph, str | RefinedGraph)
+    if not to_build:
         W = check_graph(graph, labels.n_rows)
     elif rule == "labeled" and lam == 0:
         W = None
     elif X is None:
         raise ValueError("Pass X, or a ready affinity as graph=.")
+    elif isinstance(graph, RefinedGraph):
+        W = make_basis(X, graph, random_state=random_state, **search)
     else:
-        W = knn_graph(
-            X,
-            n_neighbors,
-            weights=weights or ("binary" if preset == "paper" else "self-tuning"),
-            metric=metric,
-            method=method,
-            scale=scale,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        W = knn_graph(X, **search)
     return GRBBObjective(np.asarray(y), labels, W, settings, sample_weight)

@@ -15,6 +15,9 @@ from grbb_ext.losses._base import Floats
 from grbb_ext.objective._raw_scores import check_raw_scores, check_start
 from grbb_ext.objective._settings import Settings
 from grbb_ext.propagation import Propagation, make_propagation
+from grbb_ext.refinement import Refinement
+from grbb_ext.refinement._basis import RefinementBasis
+from grbb_ext.refinement._refine import refine
 from grbb_ext.row_weights import class_weights, mixed_weight
 from grbb_ext.rules import (
     CorrectedRule,
@@ -61,6 +64,8 @@ class GRBBObjective:
         Rows that no label reaches; their gradient is 0.
     graph_ : csr_array of shape (N, N) or None
         The affinity; None for ``rule="labeled"`` without lam.
+    refinement_ : Refinement or None
+        How the graph was refined: agreement with the plain graph, time, settings; None for other graphs.
     propagation_ : Propagation or None
         The operator; None for rules without one.
     targets_ : ndarray of shape (N,) or (N, K), or None
@@ -73,7 +78,7 @@ class GRBBObjective:
         self,
         y: NDArray[Any],
         labels: Labels,
-        graph: sp.csr_array | None,
+        graph: sp.csr_array | RefinementBasis | None,
         settings: Settings,
         sample_weight: NDArray[np.float64] | None,
     ) -> None:
@@ -83,11 +88,19 @@ class GRBBObjective:
         self.labeled_targets_, self.lam_ = labels.targets, settings.lam
         self.unlabeled_ = settings.unlabeled
         self.n_outputs_ = 1 if labels.targets.ndim == 1 else labels.targets.shape[1]
+        self.refinement_: Refinement | None = None
+        # What the graph is made from again where the labels change: a refined graph has learned from them.
+        self._source = graph
+        if isinstance(graph, RefinementBasis):
+            self.refinement_ = self._refine(graph, labels)
+            graph = self.refinement_.graph
         self.graph_ = graph
         self.propagation_ = self._make_propagation()
         self.unreachable_: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         if self.propagation_ is not None:
             self.graph_ = self.propagation_.W  # one copy serves both
+            if self.refinement_ is None:
+                self._source = self.graph_
             self.unreachable_ = np.flatnonzero(~self.propagation_.reachable)
             self._warn_unreachable()
         self.targets_: NDArray[np.float32] | None = None
@@ -148,7 +161,8 @@ class GRBBObjective:
     def subset(self, rows: ArrayLike) -> GRBBObjective:
         """Make the objective of some of the rows, for a fold of a cross-validation.
 
-        Graph and labels are cut to the rows and propagated again, so nothing is learned from the labels left out.
+        Graph and labels are cut to the rows and propagated again, so nothing is learned from the labels left out. A
+        refined graph is refined again, from the labels of these rows alone.
 
         Parameters
         ----------
@@ -161,14 +175,18 @@ class GRBBObjective:
             With the same settings and the same classes.
         """
         chosen = np.arange(self.n_rows_)[np.asarray(rows)]
-        graph = None if self.graph_ is None else sp.csr_array(self.graph_[chosen][:, chosen])
+        graph = self._source
+        if isinstance(graph, RefinementBasis):
+            graph = graph.subset(chosen)
+        elif graph is not None:
+            graph = sp.csr_array(graph[chosen][:, chosen])
         weight = None if self._sample_weight is None else self._sample_weight[chosen]
         y = self._y[chosen]
         labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
         return GRBBObjective(y, labels, graph, self._settings, weight)
 
     def with_labels(self, y: ArrayLike) -> GRBBObjective:
-        """Make the same objective, on the same graph, with other labels.
+        """Make the same objective, on the same graph, with other labels. A refined graph is refined again from them.
 
         Parameters
         ----------
@@ -185,13 +203,28 @@ class GRBBObjective:
             raise ValueError(
                 f"y must have a label or a marker for each of the {self.n_rows_} rows, got {labels.n_rows}."
             )
-        return GRBBObjective(np.asarray(y), labels, self.graph_, self._settings, self._sample_weight)
+        return GRBBObjective(np.asarray(y), labels, self._source, self._settings, self._sample_weight)
+
+    def _refine(self, basis: RefinementBasis, labels: Labels) -> Refinement:
+        settings = self._settings.solver_settings
+        return refine(
+            basis,
+            labels,
+            lambda W: make_propagation("smooth", W, labels.labeled, **settings),
+            n_jobs=settings["n_jobs"],
+            verbose=settings["verbose"],
+        )
 
     def _make_propagation(self) -> Propagation | None:
         kind = self._settings.propagation
         if self._settings.rule == "labeled":
             return None
         assert self.graph_ is not None
+        if self.refinement_ is not None:
+            if kind == "smooth":
+                return self.refinement_.propagation
+            if isinstance(kind, Propagation):
+                return kind.on(self.graph_, self.labeled_)
         if isinstance(kind, Propagation):
             same = kind.n_rows == self.n_rows_ and np.array_equal(kind.labeled, self.labeled_)
             return kind if same else kind.on(self.graph_, self.labeled_)

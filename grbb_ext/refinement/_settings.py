@@ -1,0 +1,66 @@
+"""How a graph is refined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class RefinedGraph:
+    r"""Ask for the refined graph: ``grbb_objective(X, y, graph=RefinedGraph(n_trees=200))``.
+
+    ``graph="refined"`` is short for ``graph=RefinedGraph()``. The labels are propagated on the plain graph; extremely
+    randomised regression trees are fitted to the result on all rows; and every row takes as neighbours the k of its
+    candidates with the smallest
+
+    .. math:: d_{ij}^2\,(1.1 - S_{ij}),
+
+    with S the share of trees in which two rows share a leaf. The affinity is the mean of the plain one and this one.
+
+    Parameters
+    ----------
+    n_passes : int, default=2
+        How often trees are fitted, each time to the labels propagated on the graph so far.
+    n_trees : int, default=100
+        Trees of a pass.
+    n_candidates : int, default=50
+        Nearest rows, by distance, among which a row finds its neighbours.
+    min_samples_leaf : int, default=30
+        Fewest rows of a leaf; fewer where there are less than 40 times as many rows.
+    max_features : float, default=0.3
+        Share of the columns that a split may choose from, at most 64 of them.
+    max_samples : int, default=10000
+        Rows that the trees are fitted to, drawn at random where there are more.
+
+    Examples
+    --------
+    >>> RefinedGraph().leaf_size(600), RefinedGraph().split_columns(1000)
+    (15, 64)
+    """
+
+    n_passes: int = 2
+    n_trees: int = 100
+    n_candidates: int = 50
+    min_samples_leaf: int = 30
+    max_features: float = 0.3
+    max_samples: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in ("n_passes", "n_trees", "n_candidates", "min_samples_leaf", "max_samples"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        if not 0 < self.max_features <= 1:
+            raise ValueError(
+                f"max_features is a share of the columns, above 0 and at most 1; got {self.max_features!r}."
+            )
+
+    def leaf_size(self, n_rows: int) -> int:
+        """Return the fewest rows of a leaf of trees that are fitted to so many."""
+        return max(1, min(self.min_samples_leaf, n_rows // 40))
+
+    def split_columns(self, n_columns: int) -> int:
+        """Return the number of columns that a split chooses from."""
+        return max(1, min(int(self.max_features * n_columns), 64))

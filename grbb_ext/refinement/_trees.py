@@ -1,0 +1,117 @@
+"""Extremely randomised trees on the propagated labels, and how often rows share a leaf."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor
+
+from grbb_ext._progress import progress
+from grbb_ext.graph._columns import Matrix
+from grbb_ext.refinement._settings import RefinedGraph
+
+Index = NDArray[np.intp]
+
+_PAIRS_PER_BLOCK = 2**18
+
+
+def leaf_codes(
+    X: Matrix,
+    target: NDArray[np.float64],
+    rows: Index,
+    settings: RefinedGraph,
+    random: np.random.Generator,
+    n_jobs: int | None,
+) -> NDArray[np.int32]:
+    """Fit trees to the target on some rows and tell in which leaf of each tree every row lies.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (N, d)
+        All rows, NaN where missing.
+    target : ndarray of shape (N,) or (N, K)
+        Propagated labels.
+    rows : ndarray of int
+        The rows whose target is known; at most ``settings.max_samples`` of them are used.
+    settings : RefinedGraph
+        Size of the forest.
+    random : numpy.random.Generator
+        Source of randomness.
+    n_jobs : int or None
+        Threads; None takes all cores.
+
+    Returns
+    -------
+    ndarray of int32 of shape (T, N)
+        The leaf of each row, a line per tree.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> settings = RefinedGraph(n_trees=3, min_samples_leaf=2)
+    >>> codes = leaf_codes(X, np.array([0.0, 0.0, 1.0, 1.0]), np.arange(4), settings, np.random.default_rng(0), 1)
+    >>> codes.shape
+    (3, 4)
+    """
+    if rows.size > settings.max_samples:
+        rows = np.sort(random.choice(rows, settings.max_samples, replace=False))
+    trees = ExtraTreesRegressor(
+        settings.n_trees,
+        min_samples_leaf=settings.leaf_size(rows.size),
+        max_features=settings.split_columns(X.shape[1]),
+        random_state=int(random.integers(2**31)),
+        n_jobs=_threads(n_jobs),
+    )
+    trees.fit(X[rows], target[rows])
+    return np.ascontiguousarray(trees.apply(X).T, dtype=np.int32)
+
+
+def shared_leaves(
+    codes: NDArray[np.int32], neighbors: Index, n_jobs: int | None = None, verbose: bool = False
+) -> NDArray[np.float32]:
+    r"""Return :math:`S_{ij}`, the share of trees in which row i and its j-th candidate share a leaf.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (T, N)
+        The leaf of each row.
+    neighbors : ndarray of shape (N, C)
+        Candidates of each row. -1 stands for none; what is returned for it means nothing.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores.
+    verbose : bool, default=False
+        Draw a progress bar if it takes more than a few seconds.
+
+    Returns
+    -------
+    ndarray of float32 of shape (N, C)
+        Shares between 0 and 1.
+
+    Examples
+    --------
+    >>> shared_leaves(np.array([[1, 1, 2], [1, 2, 2]]), np.array([[1, 2], [0, 2], [0, 1]])).tolist()
+    [[0.5, 0.0], [0.5, 0.5], [0.0, 0.5]]
+    """
+    n_rows, n_candidates = neighbors.shape
+    count = np.zeros(neighbors.shape, dtype=np.int32)
+    step = max(1, _PAIRS_PER_BLOCK // max(1, n_candidates))
+
+    def compare(start: int) -> None:
+        block = slice(start, start + step)
+        others = neighbors[block]
+        # One tree at a time: its leaves of all rows fit into a fast cache.
+        for leaves in codes:
+            count[block] += leaves[others] == leaves[block, None]
+
+    starts = range(0, n_rows, step)
+    with ThreadPoolExecutor(_threads(n_jobs)) as pool:
+        for _ in progress(pool.map(compare, starts), len(starts), "shared leaves", verbose):
+            pass
+    return count.astype(np.float32) / np.float32(codes.shape[0])
+
+
+def _threads(n_jobs: int | None) -> int:
+    return n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
