@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_FEWEST_COLUMNS, _MOST_COLUMNS = 3, 64
+
 
 @dataclass(frozen=True)
 class RefinedGraph:
@@ -30,14 +32,15 @@ class RefinedGraph:
     min_samples_leaf : int, default=30
         Fewest rows of a leaf; fewer where there are less than 40 times as many rows.
     max_features : float, default=0.3
-        Share of the columns that a split may choose from, at most 64 of them.
+        Share of the columns that a split may choose from: at least 3, where there are so many, and at most 64. With
+        a single one to choose from, trees would not look at the labels.
     max_samples : int, default=10000
         Rows that the trees are fitted to, drawn at random where there are more.
 
     Examples
     --------
-    >>> RefinedGraph().leaf_size(600), RefinedGraph().split_columns(1000)
-    (15, 64)
+    >>> RefinedGraph().leaf_size(600), RefinedGraph().split_columns(5), RefinedGraph().split_columns(1000)
+    (15, 3, 64)
     """
 
     n_passes: int = 2
@@ -63,4 +66,4 @@ class RefinedGraph:
 
     def split_columns(self, n_columns: int) -> int:
         """Return the number of columns that a split chooses from."""
-        return max(1, min(int(self.max_features * n_columns), 64))
+        return max(min(_FEWEST_COLUMNS, n_columns), min(int(self.max_features * n_columns), _MOST_COLUMNS))
