@@ -210,7 +210,7 @@ class GRBBObjective:
         return refine(
             basis,
             labels,
-            lambda W: make_propagation("smooth", W, labels.labeled, **settings),
+            lambda W, labeled: make_propagation("smooth", W, labeled, **settings),
             n_jobs=settings["n_jobs"],
             verbose=settings["verbose"],
         )

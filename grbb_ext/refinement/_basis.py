@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext.graph._columns import Scale, prepare_columns
+from grbb_ext.graph._columns import Matrix, Scale, prepare_columns
 from grbb_ext.graph._lists import NeighborLists, check_neighbors, search_lists
 from grbb_ext.graph._neighbors import Method
 from grbb_ext.graph._weights import Weights
 from grbb_ext.refinement._columns import TreeColumns, read_columns
 from grbb_ext.refinement._settings import RefinedGraph
+
+
+@dataclass(frozen=True)
+class Search:
+    """How neighbours are found and weighed: the arguments of :func:`knn_graph`."""
+
+    n_neighbors: int
+    weights: Weights
+    metric: str
+    method: Method
+    n_jobs: int | None
+    verbose: bool
+
+    def __call__(self, points: Matrix, settings: RefinedGraph) -> tuple[NeighborLists, sp.csr_array]:
+        """Find the candidates; the first k of them make the plain graph."""
+        n_candidates = max(self.n_neighbors, settings.n_candidates)
+        lists = search_lists(points, n_candidates, self.metric, self.method, self.n_jobs, self.verbose)
+        return lists, self.graph(lists)
+
+    def graph(self, lists: NeighborLists) -> sp.csr_array:
+        """Join each row to the first k of its list."""
+        return lists.graph(self.n_neighbors, self.weights)
 
 
 @dataclass(frozen=True)
@@ -27,37 +49,40 @@ class RefinementBasis:
         How to refine.
     columns : TreeColumns
         Columns for the trees.
+    points : ndarray or csr_array of shape (N, d)
+        Columns for the distances: finite and scaled.
     lists : NeighborLists
         Candidates: the nearest rows of every row, by distance.
     plain : csr_array of shape (N, N)
         The graph before the refinement.
-    n_neighbors : int
-        k.
-    weights : {"self-tuning", "binary", "heat"}
-        Formula of the weights.
+    search : Search
+        How neighbours are found and weighed.
     random_state : int
         Seed of the trees.
     """
 
     settings: RefinedGraph
     columns: TreeColumns
+    points: Matrix
     lists: NeighborLists
     plain: sp.csr_array
-    n_neighbors: int
-    weights: Weights
+    search: Search
     random_state: int
 
     def subset(self, rows: NDArray[np.intp]) -> RefinementBasis:
         """Cut to some of the rows."""
-        return RefinementBasis(
-            self.settings,
-            self.columns.subset(rows),
-            self.lists.subset(rows),
-            sp.csr_array(self.plain[rows][:, rows]),
-            self.n_neighbors,
-            self.weights,
-            self.random_state,
+        return replace(
+            self,
+            columns=self.columns.subset(rows),
+            points=self.points[rows],
+            lists=self.lists.subset(rows),
+            plain=sp.csr_array(self.plain[rows][:, rows]),
         )
+
+    def thinned(self, rows: NDArray[np.intp]) -> RefinementBasis:
+        """Keep some of the rows, with neighbours found among them alone: a graph as dense as the whole."""
+        lists, plain = self.search(self.points[rows], self.settings)
+        return replace(self, columns=self.columns.subset(rows), points=self.points[rows], lists=lists, plain=plain)
 
 
 def make_basis(
@@ -84,9 +109,8 @@ def make_basis(
     ((40, 12), (40, 40))
     """
     columns = read_columns(X)
-    for_distances = prepare_columns(columns.distance_columns(), scale)
-    check_neighbors(n_neighbors, for_distances)
-    n_candidates = max(int(n_neighbors), settings.n_candidates)
-    lists = search_lists(for_distances, n_candidates, metric, method, n_jobs, verbose)
-    plain = lists.graph(int(n_neighbors), weights)
-    return RefinementBasis(settings, columns, lists, plain, int(n_neighbors), weights, random_state)
+    points = prepare_columns(columns.distance_columns(), scale)
+    check_neighbors(n_neighbors, points)
+    search = Search(int(n_neighbors), weights, metric, method, n_jobs, verbose)
+    lists, plain = search(points, settings)
+    return RefinementBasis(settings, columns, points, lists, plain, search, random_state)

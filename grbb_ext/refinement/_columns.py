@@ -33,7 +33,7 @@ class TreeColumns:
     >>> columns = read_columns(np.array([[1.0, "red"], [2.0, "blue"], [None, "red"]], dtype=object))
     >>> columns.numbers.ravel().tolist(), columns.codes.ravel().tolist()
     ([1.0, 2.0, nan], [1, 0, 1])
-    >>> columns.ordered(np.array([0.0, 1.0, 0.0])).round(2).tolist()
+    >>> columns.ordered(np.array([0.0, 1.0, 0.0]), np.arange(3)).round(2).tolist()
     [[1.0, 0.28], [2.0, 0.39], [nan, 0.28]]
     """
 
@@ -55,13 +55,15 @@ class TreeColumns:
             return self.numbers
         return np.hstack([(column[:, None] == np.unique(column)).astype(np.float64) for column in self.codes.T])
 
-    def ordered(self, target: NDArray[np.float64]) -> Matrix:
+    def ordered(self, target: NDArray[np.float64], rows: Index) -> Matrix:
         """Return all columns as numbers: a category is its mean target, so that a split may part any two sets of them.
 
         Parameters
         ----------
-        target : ndarray of shape (N,) or (N, K)
+        target : ndarray of shape (R,) or (R, K)
             What the trees will be fitted to; of several columns the direction of largest variance counts.
+        rows : ndarray of int of shape (R,)
+            The rows that they will be fitted to.
 
         Returns
         -------
@@ -76,9 +78,9 @@ class TreeColumns:
         for column, codes in enumerate(self.codes.T):
             # Code -1 becomes the last entry, a category like any other here, and NaN afterwards.
             size = int(codes.max(initial=-1)) + 2
-            count = np.bincount(codes % size, minlength=size)
-            total = np.bincount(codes % size, weights=along, minlength=size)
-            encoded[:, column] = ((total + _PRIOR_ROWS * mean) / (count + _PRIOR_ROWS))[codes]
+            seen = codes[rows] % size
+            total = np.bincount(seen, weights=along, minlength=size) + _PRIOR_ROWS * mean
+            encoded[:, column] = (total / (np.bincount(seen, minlength=size) + _PRIOR_ROWS))[codes]
         encoded[self.codes < 0] = np.nan
         return np.hstack([self.numbers, encoded])
 

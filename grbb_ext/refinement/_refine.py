@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +16,7 @@ from grbb_ext.labels import Labels
 from grbb_ext.propagation import Propagation
 from grbb_ext.refinement._basis import RefinementBasis
 from grbb_ext.refinement._settings import RefinedGraph
-from grbb_ext.refinement._trees import leaf_codes, shared_leaves
+from grbb_ext.refinement._trees import TargetTrees, shared_leaves
 from grbb_ext.rules import soft_targets
 
 # Added to 1 - S, so that rows that share every leaf are still ranked by distance.
@@ -34,10 +35,15 @@ class Refinement:
         The affinity before.
     propagation : Propagation
         The smooth operator on the refined affinity.
-    plain_targets, targets : ndarray of shape (N,) or (N, K)
-        Labels propagated on the plain and on the refined affinity, not sharpened.
+    rows : ndarray of int of shape (R,)
+        The rows that trees were fitted to: all, or a sample that holds the labelled ones.
+    plain_targets : ndarray of shape (R,) or (R, K)
+        Labels propagated on the plain affinity of these rows, not sharpened.
+    targets : ndarray of shape (N,) or (N, K)
+        Labels propagated on the refined affinity, not sharpened.
     agreement : float
-        Share of the unlabelled rows to which both give the same class; for regression the correlation of the two.
+        Share of the unlabelled rows, among these, to which both give the same class; for regression the correlation
+        of the two.
     edges_kept : float
         Share of the plain edges that the trees chose as well.
     seconds : float
@@ -49,6 +55,7 @@ class Refinement:
     graph: sp.csr_array
     plain: sp.csr_array
     propagation: Propagation
+    rows: NDArray[np.intp]
     plain_targets: NDArray[np.float64]
     targets: NDArray[np.float64]
     agreement: float
@@ -66,7 +73,7 @@ class Refinement:
 def refine(
     basis: RefinementBasis,
     labels: Labels,
-    propagate: Callable[[sp.csr_array], Propagation],
+    propagate: Callable[[sp.csr_array, NDArray[np.intp]], Propagation],
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Refinement:
@@ -84,7 +91,7 @@ def refine(
     labels : Labels
         The labels.
     propagate : callable
-        Makes the operator on an affinity.
+        Makes the operator from an affinity and the labelled rows.
     n_jobs : int or None, default=None
         Threads; None takes all cores.
     verbose : bool, default=False
@@ -96,35 +103,51 @@ def refine(
         The graph and how it came about.
     """
     start = time.perf_counter()
-    random = np.random.default_rng(basis.random_state)
-    operator = propagate(basis.plain)
+    settings, random = basis.settings, np.random.default_rng(basis.random_state)
+    rows = _sample(labels, settings.max_samples, random)
+    whole = rows.size == labels.n_rows
+    # Trees need no more than a sample of the rows, and on its small graph a pass costs little.
+    part = basis if whole else basis.thinned(rows)
+    part_labels = replace(labels, labeled=np.searchsorted(rows, labels.labeled), n_rows=rows.size)
+
+    operator = propagate(part.plain, part_labels.labeled)
     plain_targets = targets = soft_targets(operator, labels.targets, labels.loss)
-    graph = learned = basis.plain
-    for _ in range(basis.settings.n_passes):
+    for passed in range(1, settings.n_passes + 1):
         known = np.flatnonzero(operator.reachable)
-        X = basis.columns.ordered(targets)
-        codes = leaf_codes(X, targets, known, basis.settings, random, n_jobs)
-        learned = ranked_again(basis.lists, codes, n_jobs, verbose).graph(basis.n_neighbors, basis.weights)
-        graph = sp.csr_array(0.5 * (basis.plain + learned))
-        operator = propagate(graph)
+        X = basis.columns.ordered(targets[known], rows[known])
+        trees = TargetTrees(X[rows[known]], targets[known], settings, random, n_jobs)
+        if passed == settings.n_passes:
+            part, part_labels = basis, labels
+        leaves = trees.leaves(X if part is basis else X[rows])
+        learned = basis.search.graph(ranked_again(part.lists, leaves, n_jobs, verbose))
+        operator = propagate(sp.csr_array(0.5 * (part.plain + learned)), part_labels.labeled)
         targets = soft_targets(operator, labels.targets, labels.loss)
-    unlabeled = np.ones(labels.n_rows, dtype=bool)
-    unlabeled[labels.labeled] = False
+    seen = ~np.isin(rows, labels.labeled)
     return Refinement(
         graph=operator.W,
         plain=basis.plain,
         propagation=operator,
+        rows=rows,
         plain_targets=plain_targets,
         targets=targets,
-        agreement=_agreement(plain_targets[unlabeled], targets[unlabeled], classes=labels.classes is not None),
+        agreement=_agreement(plain_targets[seen], targets[rows][seen], classes=labels.classes is not None),
         edges_kept=(basis.plain.sign() * learned.sign()).nnz / max(1, basis.plain.nnz),
         seconds=time.perf_counter() - start,
-        settings=basis.settings,
+        settings=settings,
     )
 
 
+def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return all rows, or the labelled ones and as many others as `size` allows; ascending."""
+    if labels.n_rows <= size:
+        return np.arange(labels.n_rows)
+    unlabeled = np.setdiff1d(np.arange(labels.n_rows), labels.labeled)
+    n_others = min(unlabeled.size, max(size - labels.labeled.size, size // 2))
+    return np.sort(np.concatenate([labels.labeled, random.choice(unlabeled, n_others, replace=False)]))
+
+
 def ranked_again(
-    lists: NeighborLists, codes: NDArray[np.int32], n_jobs: int | None = None, verbose: bool = False
+    lists: NeighborLists, codes: NDArray[np.integer[Any]], n_jobs: int | None = None, verbose: bool = False
 ) -> NeighborLists:
     """Order the candidates of each row by their squared distance times 1.1 - S.
 

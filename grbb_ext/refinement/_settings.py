@@ -35,7 +35,8 @@ class RefinedGraph:
         Share of the columns that a split may choose from: at least 3, where there are so many, and at most 64. With
         a single one to choose from, trees would not look at the labels.
     max_samples : int, default=10000
-        Rows that the trees are fitted to, drawn at random where there are more.
+        Where there are more rows, the trees are found on the labelled ones and a random sample of the others, and only
+        the last of them rank the neighbours of all rows.
 
     Examples
     --------

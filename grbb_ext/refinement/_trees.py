@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +19,15 @@ Index = NDArray[np.intp]
 _PAIRS_PER_BLOCK = 2**18
 
 
-def leaf_codes(
-    X: Matrix,
-    target: NDArray[np.float64],
-    rows: Index,
-    settings: RefinedGraph,
-    random: np.random.Generator,
-    n_jobs: int | None,
-) -> NDArray[np.int32]:
-    """Fit trees to the target on some rows and tell in which leaf of each tree every row lies.
+class TargetTrees:
+    """Extremely randomised regression trees, fitted to the propagated labels.
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (N, d)
-        All rows, NaN where missing.
-    target : ndarray of shape (N,) or (N, K)
-        Propagated labels.
-    rows : ndarray of int
-        The rows whose target is known; at most ``settings.max_samples`` of them are used.
+    X : ndarray or csr_array of shape (R, d)
+        Rows, NaN where missing.
+    target : ndarray of shape (R,) or (R, K)
+        Their propagated labels.
     settings : RefinedGraph
         Size of the forest.
     random : numpy.random.Generator
@@ -43,34 +35,40 @@ def leaf_codes(
     n_jobs : int or None
         Threads; None takes all cores.
 
-    Returns
-    -------
-    ndarray of int32 of shape (T, N)
-        The leaf of each row, a line per tree.
-
     Examples
     --------
     >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> settings = RefinedGraph(n_trees=3, min_samples_leaf=2)
-    >>> codes = leaf_codes(X, np.array([0.0, 0.0, 1.0, 1.0]), np.arange(4), settings, np.random.default_rng(0), 1)
-    >>> codes.shape
+    >>> trees = TargetTrees(X, np.array([0.0, 0.0, 1.0, 1.0]), settings, np.random.default_rng(0), 1)
+    >>> trees.leaves(X).shape
     (3, 4)
     """
-    if rows.size > settings.max_samples:
-        rows = np.sort(random.choice(rows, settings.max_samples, replace=False))
-    trees = ExtraTreesRegressor(
-        settings.n_trees,
-        min_samples_leaf=settings.leaf_size(rows.size),
-        max_features=settings.split_columns(X.shape[1]),
-        random_state=int(random.integers(2**31)),
-        n_jobs=_threads(n_jobs),
-    )
-    trees.fit(X[rows], target[rows])
-    return np.ascontiguousarray(trees.apply(X).T, dtype=np.int32)
+
+    def __init__(
+        self,
+        X: Matrix,
+        target: NDArray[np.float64],
+        settings: RefinedGraph,
+        random: np.random.Generator,
+        n_jobs: int | None,
+    ) -> None:
+        self._trees = ExtraTreesRegressor(
+            settings.n_trees,
+            min_samples_leaf=settings.leaf_size(X.shape[0]),
+            max_features=settings.split_columns(X.shape[1]),
+            random_state=int(random.integers(2**31)),
+            n_jobs=_threads(n_jobs),
+        ).fit(X, target)
+
+    def leaves(self, X: Matrix) -> NDArray[np.integer[Any]]:
+        """Return the leaf of each row, a line per tree: shape (T, N)."""
+        largest = max(tree.tree_.node_count for tree in self._trees.estimators_)
+        # Small numbers keep the leaves of all rows in a fast cache.
+        return np.ascontiguousarray(self._trees.apply(X).T, dtype=np.int16 if largest < 2**15 else np.int32)
 
 
 def shared_leaves(
-    codes: NDArray[np.int32], neighbors: Index, n_jobs: int | None = None, verbose: bool = False
+    codes: NDArray[np.integer[Any]], neighbors: Index, n_jobs: int | None = None, verbose: bool = False
 ) -> NDArray[np.float32]:
     r"""Return :math:`S_{ij}`, the share of trees in which row i and its j-th candidate share a leaf.
 

@@ -40,11 +40,12 @@ def test_data_frames_split_into_numbers_and_categories():
 
 def test_categories_are_ordered_by_their_mean_target():
     columns = read_columns(np.array([["a"], ["b"], ["a"], ["c"]], dtype=object))
-    encoded = columns.ordered(np.array([1.0, 0.0, 1.0, 0.5])).ravel()
+    encoded = columns.ordered(np.array([1.0, 0.0, 1.0, 0.5]), np.arange(4)).ravel()
     assert encoded[0] == encoded[2] > encoded[3] > encoded[1]
     mean = 2.5 / 4
     assert_allclose(encoded[0], (2 + 10 * mean) / 12)
-    several = columns.ordered(np.array([[1.0, 0.0, 0], [0.0, 1.0, 0], [1.0, 0.0, 0], [0.5, 0.5, 0]])).ravel()
+    shares = np.array([[1.0, 0.0, 0], [0.0, 1.0, 0], [1.0, 0.0, 0], [0.5, 0.5, 0]])
+    several = columns.ordered(shares, np.arange(4)).ravel()
     assert abs(several[3]) < min(abs(several[0]), abs(several[1])) + 1e-12
     assert np.sign(several[0]) != np.sign(several[1])
 

@@ -45,8 +45,8 @@ def dense_targets(W, y):
 
 def dense_refined(X, y, n_trees, n_passes, seed):
     """The recipe with all pairs of rows, straight from its description."""
-    D2 = euclidean_distances(X / X.std(axis=0), squared=True)
-    plain = W = dense_self_tuning(D2)
+    squared = euclidean_distances(X / X.std(axis=0), squared=True)
+    plain = W = dense_self_tuning(squared)
     random = np.random.default_rng(seed)
     for _ in range(n_passes):
         trees = ExtraTreesRegressor(
@@ -57,7 +57,7 @@ def dense_refined(X, y, n_trees, n_passes, seed):
         )
         leaves = trees.fit(X, dense_targets(W, y)).apply(X)
         S = (leaves[:, None, :] == leaves[None, :, :]).mean(axis=2)
-        W = (plain + dense_self_tuning(D2 * (1.1 - S))) / 2
+        W = (plain + dense_self_tuning(squared * (1.1 - S))) / 2
     return W
 
 
@@ -213,3 +213,22 @@ def test_wrong_settings(name):
         RefinedGraph(**{name: 0})
     with pytest.raises(ValueError, match="max_features is a share"):
         RefinedGraph(max_features=0.0)
+
+
+def test_many_rows_are_refined_by_trees_of_a_sample():
+    random = np.random.default_rng(0)
+    truth = random.integers(2, size=600)
+    rows = np.hstack([2.0 * truth[:, None] + random.normal(size=(600, 3)), random.normal(size=(600, 60))])
+    y = np.where(np.arange(600) < 20, truth, -1)
+    plain = grbb_objective(rows, y, graph="knn")
+    sampled = grbb_objective(rows, y, graph=RefinedGraph(n_trees=50, max_samples=300))
+    found = sampled.refinement_
+    assert found.rows.size == found.plain_targets.size == 300
+    assert_array_equal(found.rows[:20], np.arange(20))
+    assert found.targets.size == 600
+    assert_array_equal(found.plain.toarray(), plain.graph_.toarray())
+    accuracy = [np.mean((obj.targets_[20:] > 0.5) == truth[20:]) for obj in (plain, sampled)]
+    assert accuracy[1] > accuracy[0] + 0.02
+    # Labels beyond the sample's size are all kept.
+    many = np.where(np.arange(600) < 500, truth, -1)
+    assert grbb_objective(rows, many, graph=RefinedGraph(n_trees=5, max_samples=300)).refinement_.rows.size == 600
