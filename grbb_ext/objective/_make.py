@@ -18,6 +18,7 @@ from grbb_ext.objective._settings import Hessian, RuleName, Settings, choose_gra
 from grbb_ext.propagation import Propagation, PropagationKind
 from grbb_ext.refinement import RefinedGraph
 from grbb_ext.refinement._basis import RefinementBasis, make_basis
+from grbb_ext.refinement._columns import read_columns
 from grbb_ext.row_weights import ClassWeight, check_sample_weight
 
 
@@ -44,6 +45,7 @@ def grbb_objective(
     correction: float = 1.0,
     sharpen: float = 3.0,
     hard: bool = False,
+    guard: bool = True,
     random_state: int = 0,
     solver: Literal["auto", "direct", "cg", "chebyshev"] = "auto",
     tol: float = 1e-8,
@@ -101,8 +103,12 @@ def grbb_objective(
         Power by which ``"targets"`` sharpens propagated labels; 1 leaves them alone.
     hard : bool, default=False
         Round the targets of ``"targets"`` to the most probable class.
+    guard : bool, default=True
+        Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, so that
+        unlabelled rows do no harm where neighbours say nothing (see :func:`grbb_ext.guard.weigh`). It needs X, and
+        works for ``rule="targets"`` with ``propagation="smooth"``; elsewhere the graph alone decides.
     random_state : int, default=0
-        Seed of the trees of ``graph="refined"``.
+        Seed of the trees of ``graph="refined"`` and of the guard.
     solver, tol, memory_limit, n_jobs, verbose
         Passed to :func:`make_propagation`.
 
@@ -138,6 +144,8 @@ def grbb_objective(
         correction=correction,
         sharpen=sharpen,
         hard=hard,
+        guard=guard,
+        random_state=random_state,
         solver_settings={
             "solver": solver,
             "tol": tol,
@@ -175,4 +183,7 @@ def grbb_objective(
         W = make_basis(X, graph, random_state=random_state, **search)
     else:
         W = knn_graph(X, **search)
-    return GRBBObjective(np.asarray(y), labels, W, settings, sample_weight)
+    columns = None
+    if X is not None and guard and rule == "targets":
+        columns = W.columns if isinstance(W, RefinementBasis) else read_columns(X)
+    return GRBBObjective(np.asarray(y), labels, W, settings, sample_weight, columns)

@@ -10,13 +10,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext.graph import laplacian
+from grbb_ext.guard import Evidence, labeled_forest, weigh
 from grbb_ext.labels import Labels, read_labels
 from grbb_ext.losses._base import Floats
 from grbb_ext.objective._raw_scores import check_raw_scores, check_start
 from grbb_ext.objective._settings import Settings
-from grbb_ext.propagation import Propagation, make_propagation
+from grbb_ext.propagation import Propagation, SmoothPropagation, make_propagation
 from grbb_ext.refinement import Refinement
 from grbb_ext.refinement._basis import RefinementBasis
+from grbb_ext.refinement._columns import TreeColumns
 from grbb_ext.refinement._refine import refine
 from grbb_ext.row_weights import class_weights, mixed_weight
 from grbb_ext.rules import (
@@ -30,6 +32,7 @@ from grbb_ext.rules import (
     TargetsRule,
     soft_targets,
 )
+from grbb_ext.rules._soft_targets import centered_labels, finish_targets, sharpened
 
 
 class UnreachableRowsWarning(UserWarning):
@@ -66,6 +69,8 @@ class GRBBObjective:
         The affinity; None for ``rule="labeled"`` without lam.
     refinement_ : Refinement or None
         How the graph was refined: agreement with the plain graph, time, settings; None for other graphs.
+    evidence_ : Evidence or None
+        What the labels say for the graph and for a forest on the labelled rows alone; None without a guard.
     propagation_ : Propagation or None
         The operator; None for rules without one.
     targets_ : ndarray of shape (N,) or (N, K), or None
@@ -81,8 +86,9 @@ class GRBBObjective:
         graph: sp.csr_array | RefinementBasis | None,
         settings: Settings,
         sample_weight: NDArray[np.float64] | None,
+        columns: TreeColumns | None = None,
     ) -> None:
-        self._y, self._settings, self._sample_weight = y, settings, sample_weight
+        self._y, self._settings, self._sample_weight, self._columns = y, settings, sample_weight, columns
         self.classes_, self.loss_, self.labeled_ = labels.classes, labels.loss, labels.labeled
         self.n_rows_ = labels.n_rows
         self.labeled_targets_, self.lam_ = labels.targets, settings.lam
@@ -103,6 +109,7 @@ class GRBBObjective:
                 self._source = self.graph_
             self.unreachable_ = np.flatnonzero(~self.propagation_.reachable)
             self._warn_unreachable()
+        self.evidence_: Evidence | None = None
         self.targets_: NDArray[np.float32] | None = None
         self._unlabeled_weight: NDArray[np.float32] | None = None
         self._rule = self._make_rule(labels)
@@ -183,7 +190,8 @@ class GRBBObjective:
         weight = None if self._sample_weight is None else self._sample_weight[chosen]
         y = self._y[chosen]
         labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
-        return GRBBObjective(y, labels, graph, self._settings, weight)
+        columns = None if self._columns is None else self._columns.subset(chosen)
+        return GRBBObjective(y, labels, graph, self._settings, weight, columns)
 
     def with_labels(self, y: ArrayLike) -> GRBBObjective:
         """Make the same objective, on the same graph, with other labels. A refined graph is refined again from them.
@@ -203,7 +211,7 @@ class GRBBObjective:
             raise ValueError(
                 f"y must have a label or a marker for each of the {self.n_rows_} rows, got {labels.n_rows}."
             )
-        return GRBBObjective(np.asarray(y), labels, self._source, self._settings, self._sample_weight)
+        return GRBBObjective(np.asarray(y), labels, self._source, self._settings, self._sample_weight, self._columns)
 
     def _refine(self, basis: RefinementBasis, labels: Labels) -> Refinement:
         settings = self._settings.solver_settings
@@ -257,7 +265,7 @@ class GRBBObjective:
             return LabeledRule(labeled_gradient, newton)
         assert operator is not None
         if settings.rule == "targets":
-            q = soft_targets(operator, labels.targets, labels.loss, sharpen=settings.sharpen, hard=settings.hard)
+            q = self._guarded_targets(labels, operator)
             self.targets_ = _frozen(q.astype(np.float32))
             weight = sample_weight * (1.0 if of_class is None else mixed_weight(q, of_class))
             weight[self.unreachable_] = 0.0
@@ -282,6 +290,29 @@ class GRBBObjective:
             P_bar = _frozen(operator.dense())
             return CorrectedRule(labeled_gradient, P_bar, settings.correction, newton, self.unreachable_)
         return PaperRule(labeled_gradient, _frozen(operator.dense()))
+
+    def _guarded_targets(self, labels: Labels, operator: Propagation) -> NDArray[np.float64]:
+        sharpen, hard = self._settings.sharpen, self._settings.hard
+        if self._columns is None or not isinstance(operator, SmoothPropagation) or not operator.free.size:
+            return soft_targets(operator, labels.targets, labels.loss, sharpen=sharpen, hard=hard)
+        of_forest, unseen = labeled_forest(
+            self._columns,
+            labels,
+            random_state=self._settings.random_state,
+            n_jobs=self._settings.solver_settings["n_jobs"],
+        )
+        values, mean = centered_labels(labels.targets, labels.loss)
+        held_out = finish_targets(operator.leave_one_out(values), mean, labels.loss)
+        self.evidence_ = weigh(held_out, unseen, labels.targets, labels.loss)
+        self.evidence_.warn_if_doubtful()
+        q = soft_targets(operator, labels.targets, labels.loss, sharpen=sharpen)
+        if labels.classes is not None:
+            of_forest = sharpened(of_forest, sharpen)
+        q = self.evidence_.graph_weight * q + (1.0 - self.evidence_.graph_weight) * of_forest
+        if hard and labels.classes is not None:
+            q = sharpened(q, 1.0, hard=True)
+        q[labels.labeled] = labels.targets
+        return q
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GRBBObjective:
         # lgb.train deep-copies its params: an immutable object need not be copied, and P may hold gigabytes.

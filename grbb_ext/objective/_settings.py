@@ -75,6 +75,8 @@ class Settings:
     correction: float
     sharpen: float
     hard: bool
+    guard: bool
+    random_state: int
     solver_settings: dict[str, Any]
 
     def check(self) -> None:
@@ -89,6 +91,8 @@ class Settings:
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= lowest):
                 raise ValueError(f"{name} must be a finite number of at least {lowest:g}, got {value!r}.")
+        if not isinstance(self.guard, bool | np.bool_):
+            raise ValueError(f"guard must be True or False, got {self.guard!r}.")
         if self.rule == "laplacian" and self.lam == 0:
             raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
 

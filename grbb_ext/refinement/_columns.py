@@ -55,6 +55,14 @@ class TreeColumns:
             return self.numbers
         return np.hstack([(column[:, None] == np.unique(column)).astype(np.float64) for column in self.codes.T])
 
+    def coded(self) -> Matrix:
+        """Return all columns as numbers: a category is its code, NaN where missing."""
+        if not self.codes.shape[1]:
+            return self.numbers
+        codes = self.codes.astype(np.float64)
+        codes[self.codes < 0] = np.nan
+        return np.hstack([self.numbers, codes])
+
     def ordered(self, target: NDArray[np.float64], rows: Index) -> Matrix:
         """Return all columns as numbers: a category is its mean target, so that a split may part any two sets of them.
 
