@@ -55,7 +55,9 @@ def dense_refined(X, y, n_trees, n_passes, seed):
             max_features=3,  # of 8 columns
             random_state=int(random.integers(2**31)),
         )
-        leaves = trees.fit(X, dense_targets(W, y)).apply(X)
+        target = dense_targets(W, y)
+        target = (target - target.min()) / np.ptp(target)
+        leaves = trees.fit(X, np.round(2**16 * target) / 2**16).apply(X)
         S = (leaves[:, None, :] == leaves[None, :, :]).mean(axis=2)
         W = (plain + dense_self_tuning(squared * (1.1 - S))) / 2
     return W
