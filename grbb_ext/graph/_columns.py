@@ -34,7 +34,7 @@ def numeric(X: Any) -> Matrix:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"X has columns that are not numbers ({error}). Encode them before building the graph, "
-            "or pass your own affinity as graph=."
+            "use graph='refined', which takes categories, or pass your own affinity as graph=."
         ) from error
     if values.ndim != 2:
         raise ValueError(f"X must be two-dimensional (rows x columns), got shape {values.shape}.")

@@ -102,8 +102,8 @@ def choose_graph(graph: Any, preset: str | None, rule: RuleName) -> Any:
 
     Examples
     --------
-    >>> choose_graph(None, "paper", "paper"), choose_graph("refined", None, "targets").n_trees
-    ('knn', 100)
+    >>> choose_graph(None, "paper", "paper"), choose_graph("refined", None, "targets").n_candidates
+    ('knn', 30)
     """
     if graph is None:
         graph = DEFAULT_GRAPH if preset is None and rule == "targets" else "knn"

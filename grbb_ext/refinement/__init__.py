@@ -2,7 +2,7 @@
 
 Distances on raw columns count every column alike. Trees grown on the propagated labels do not: two rows that often
 share a leaf agree in the columns that matter. So labels are propagated on the plain graph, trees are fitted to them,
-and the neighbours of each row are chosen anew among its nearest (:class:`RefinedGraph`).
+and the neighbours of each row are chosen anew among its nearest (:class:`grbb_ext.RefinedGraph`).
 """
 
 from grbb_ext.refinement._refine import Refinement

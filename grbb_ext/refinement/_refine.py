@@ -103,7 +103,9 @@ def refine(
         The graph and how it came about.
     """
     start = time.perf_counter()
-    settings, random = basis.settings, np.random.default_rng(basis.random_state)
+    settings = basis.settings.for_rows(labels.n_rows)
+    assert settings.n_passes is not None
+    random = np.random.default_rng(basis.random_state)
     rows = _sample(labels, settings.max_samples, random)
     whole = rows.size == labels.n_rows
     # Trees need no more than a sample of the rows, and on its small graph a pass costs little.

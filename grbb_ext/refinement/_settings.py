@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,11 +23,12 @@ class RefinedGraph:
 
     Parameters
     ----------
-    n_passes : int, default=2
-        How often trees are fitted, each time to the labels propagated on the graph so far.
-    n_trees : int, default=100
-        Trees of a pass.
-    n_candidates : int, default=50
+    n_passes : int or None, default=None
+        How often trees are fitted, each time to the labels propagated on the graph so far. None is 2, and 1 where the
+        trees are found on a sample.
+    n_trees : int or None, default=None
+        Trees of a pass. None is 100, and 50 where the trees are found on a sample.
+    n_candidates : int, default=30
         Nearest rows, by distance, among which a row finds its neighbours.
     min_samples_leaf : int, default=30
         Fewest rows of a leaf; fewer where there are less than 40 times as many rows.
@@ -40,13 +41,15 @@ class RefinedGraph:
 
     Examples
     --------
+    >>> RefinedGraph().for_rows(100_000).n_trees
+    50
     >>> RefinedGraph().leaf_size(600), RefinedGraph().split_columns(5), RefinedGraph().split_columns(1000)
     (15, 3, 64)
     """
 
-    n_passes: int = 2
-    n_trees: int = 100
-    n_candidates: int = 50
+    n_passes: int | None = None
+    n_trees: int | None = None
+    n_candidates: int = 30
     min_samples_leaf: int = 30
     max_features: float = 0.3
     max_samples: int = 10_000
@@ -54,12 +57,19 @@ class RefinedGraph:
     def __post_init__(self) -> None:
         for name in ("n_passes", "n_trees", "n_candidates", "min_samples_leaf", "max_samples"):
             value = getattr(self, name)
+            if value is None and name in ("n_passes", "n_trees"):
+                continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{name} must be a positive integer, got {value!r}.")
         if not 0 < self.max_features <= 1:
             raise ValueError(
                 f"max_features is a share of the columns, above 0 and at most 1; got {self.max_features!r}."
             )
+
+    def for_rows(self, n_rows: int) -> RefinedGraph:
+        """Fill in what depends on the number of rows: much work where it is cheap, little where rows are many."""
+        n_passes, n_trees = (2, 100) if n_rows <= self.max_samples else (1, 50)
+        return replace(self, n_passes=self.n_passes or n_passes, n_trees=self.n_trees or n_trees)
 
     def leaf_size(self, n_rows: int) -> int:
         """Return the fewest rows of a leaf of trees that are fitted to so many."""

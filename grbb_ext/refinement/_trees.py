@@ -58,7 +58,7 @@ class TargetTrees:
             max_features=settings.split_columns(X.shape[1]),
             random_state=int(random.integers(2**31)),
             n_jobs=_threads(n_jobs),
-        ).fit(X, target)
+        ).fit(X, _rounded(target))
 
     def leaves(self, X: Matrix) -> NDArray[np.integer[Any]]:
         """Return the leaf of each row, a line per tree: shape (T, N)."""
@@ -109,6 +109,12 @@ def shared_leaves(
         for _ in progress(pool.map(compare, starts), len(starts), "shared leaves", verbose):
             pass
     return count.astype(np.float32) / np.float32(codes.shape[0])
+
+
+def _rounded(target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale to [0, 1] and keep 16 bits: sums over rows are then exact, and the trees do not depend on their order."""
+    spread = float(np.ptp(target)) or 1.0
+    return np.asarray(np.round((target - target.min()) / spread * 2.0**16) / 2.0**16)
 
 
 def _threads(n_jobs: int | None) -> int:

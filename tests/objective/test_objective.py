@@ -59,7 +59,7 @@ def test_it_pickles_and_copies(rule):
 
 
 def test_the_default_is_smooth_sharpened_targets():
-    obj = grbb_objective(X, Y)
+    obj = grbb_objective(X, Y, graph="knn")
     P = make_propagation("smooth", knn_graph(X), np.flatnonzero(Y >= 0))
     q = np.clip((1 + P.extend(2.0 * Y[Y >= 0] - 1)) / 2, 0, 1)
     q = q**3 / (q**3 + (1 - q) ** 3)

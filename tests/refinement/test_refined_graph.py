@@ -18,7 +18,7 @@ TRUTH = np.arange(N) % 2
 X = np.column_stack([2.5 * TRUTH, np.zeros(N)]) + RANDOM.normal(size=(N, 2))
 NOISY = np.hstack([X, RANDOM.normal(size=(N, 6))])
 Y = np.where(np.arange(N) < 12, TRUTH, -1)
-SMALL = RefinedGraph(n_trees=20, n_candidates=30)
+SMALL = RefinedGraph(n_passes=2, n_trees=20, n_candidates=30)
 
 
 def dense_self_tuning(M, k=9):
@@ -55,7 +55,9 @@ def dense_refined(X, y, n_trees, n_passes, seed):
             max_features=3,  # of 8 columns
             random_state=int(random.integers(2**31)),
         )
-        leaves = trees.fit(X, dense_targets(W, y)).apply(X)
+        target = dense_targets(W, y)
+        target = (target - target.min()) / np.ptp(target)
+        leaves = trees.fit(X, np.round(2**16 * target) / 2**16).apply(X)
         S = (leaves[:, None, :] == leaves[None, :, :]).mean(axis=2)
         W = (plain + dense_self_tuning(squared * (1.1 - S))) / 2
     return W
@@ -184,7 +186,7 @@ def test_it_pickles():
 
 def test_names_and_defaults():
     refined = grbb_objective(NOISY, Y, graph="refined")
-    assert refined.refinement_.settings == RefinedGraph()
+    assert refined.refinement_.settings == RefinedGraph(n_passes=2, n_trees=100)
     default = grbb_objective(NOISY, Y)
     assert (default.refinement_ is not None) == (DEFAULT_GRAPH == "refined")
     assert grbb_objective(NOISY, Y, preset="paper").refinement_ is None
@@ -226,6 +228,7 @@ def test_many_rows_are_refined_by_trees_of_a_sample():
     assert found.rows.size == found.plain_targets.size == 300
     assert_array_equal(found.rows[:20], np.arange(20))
     assert found.targets.size == 600
+    assert found.settings.n_passes == 1
     assert_array_equal(found.plain.toarray(), plain.graph_.toarray())
     accuracy = [np.mean((obj.targets_[20:] > 0.5) == truth[20:]) for obj in (plain, sampled)]
     assert accuracy[1] > accuracy[0] + 0.02
