@@ -68,7 +68,8 @@ def grbb_objective(
     graph : {"knn", "refined"}, RefinedGraph, or sparse matrix or array-like of shape (N, N), default=None
         ``"knn"`` builds :func:`knn_graph`. ``"refined"`` ranks the neighbours again by trees that are fitted to the
         propagated labels, see :class:`RefinedGraph`: it finds the columns that matter, and takes categories and
-        missing values as trees do. A matrix is a ready affinity, symmetric and non-negative. None is ``"knn"``.
+        missing values as trees do. A matrix is a ready affinity, symmetric and non-negative. None is ``"refined"`` for
+        ``rule="targets"`` and ``"knn"`` for the others.
     n_neighbors, metric, method, scale
         Passed to :func:`knn_graph`.
     weights : {"self-tuning", "binary", "heat"} or None, default=None

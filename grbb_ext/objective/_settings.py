@@ -17,7 +17,7 @@ Hessian = Literal["newton", "unit"]
 GraphName = Literal["knn", "refined"]
 
 # What graph=None builds from X: "knn" or "refined". The paper's preset and its rules always take "knn".
-DEFAULT_GRAPH: GraphName = "knn"
+DEFAULT_GRAPH: GraphName = "refined"
 
 PROPAGATION_OF_RULE: dict[str, PropagationKind] = {"paper": "harmonic", "corrected": "nonlocal", "targets": "smooth"}
 HESSIAN_OF_RULE: dict[str, Hessian] = {
