@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from grbb_ext._caller import warn_caller
 
 Scale = Literal["auto", "standard"] | None
 # A dense float array or a csr_array, which has no types upstream.
@@ -60,11 +61,10 @@ def _impute(X: Matrix) -> Matrix:
         medians[observed] = np.nanmedian(X[:, observed], axis=0)
         np.copyto(X, medians, where=missing)
         filled = "the column's median"
-    warnings.warn(
+    warn_caller(
         f"X has {int(missing.sum())} missing values; they were replaced by {filled} for the graph only. "
         "The booster sees them as they are.",
         GraphWarning,
-        stacklevel=4,
     )
     return X
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext._caller import warn_caller
 from grbb_ext.losses import Loss, SquaredErrorLoss
 
 # A held-out probability counts as at least this: one surprise is no proof.
@@ -27,7 +27,8 @@ class Evidence:
     Attributes
     ----------
     graph_log_likelihood : float
-        Mean log-likelihood of a label under the graph, each label left out in turn.
+        Mean log-likelihood of a label under the graph, each label left out of the propagation in turn. A refined
+        graph has been shaped by all of them, which flatters it a little.
     forest_log_likelihood : float
         The same under a forest on the labelled rows, out of bag.
     graph_weight : float
@@ -57,11 +58,10 @@ the graph has 10 % of the weight
     def warn_if_doubtful(self) -> None:
         """Warn where the graph has less than a quarter of the weight."""
         if self.graph_weight < _DOUBTFUL:
-            warnings.warn(
+            warn_caller(
                 f"The labels speak against the graph ({self}). The unlabelled rows may add little here: compare with "
                 "rule='labeled'. guard=False trusts the graph all the same.",
                 GraphEvidenceWarning,
-                stacklevel=5,
             )
 
 

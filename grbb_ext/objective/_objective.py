@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext._caller import warn_caller
 from grbb_ext.graph import laplacian
 from grbb_ext.guard import Evidence, labeled_forest, weigh
 from grbb_ext.labels import Labels, read_labels
@@ -240,11 +240,10 @@ class GRBBObjective:
 
     def _warn_unreachable(self) -> None:
         if self.unreachable_.size:
-            warnings.warn(
+            warn_caller(
                 f"{self.unreachable_.size} of {self.n_rows_} rows lie in a component of the graph without a label and "
                 "get gradient 0 (obj.unreachable_ names them). Raise n_neighbors, or label a row of each component.",
                 UnreachableRowsWarning,
-                stacklevel=4,
             )
 
     def _make_rule(self, labels: Labels) -> Rule:
@@ -293,13 +292,16 @@ class GRBBObjective:
 
     def _guarded_targets(self, labels: Labels, operator: Propagation) -> NDArray[np.float64]:
         sharpen, hard = self._settings.sharpen, self._settings.hard
-        if self._columns is None or not isinstance(operator, SmoothPropagation) or not operator.free.size:
+        # A single label cannot be predicted from others, and without unlabelled rows there is nothing to guard.
+        idle = labels.labeled.size < 2 or not operator.free.size
+        if self._columns is None or idle or not isinstance(operator, SmoothPropagation):
             return soft_targets(operator, labels.targets, labels.loss, sharpen=sharpen, hard=hard)
         of_forest, unseen = labeled_forest(
             self._columns,
             labels,
             random_state=self._settings.random_state,
             n_jobs=self._settings.solver_settings["n_jobs"],
+            verbose=self._settings.solver_settings["verbose"],
         )
         values, mean = centered_labels(labels.targets, labels.loss)
         held_out = finish_targets(operator.leave_one_out(values), mean, labels.loss)

@@ -57,7 +57,7 @@ class TargetTrees:
             min_samples_leaf=settings.leaf_size(X.shape[0]),
             max_features=settings.split_columns(X.shape[1]),
             random_state=int(random.integers(2**31)),
-            n_jobs=_threads(n_jobs),
+            n_jobs=n_threads(n_jobs),
         ).fit(X, _rounded(target))
 
     def leaves(self, X: Matrix) -> NDArray[np.integer[Any]]:
@@ -105,7 +105,7 @@ def shared_leaves(
             count[block] += leaves[others] == leaves[block, None]
 
     starts = range(0, n_rows, step)
-    with ThreadPoolExecutor(_threads(n_jobs)) as pool:
+    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         for _ in progress(pool.map(compare, starts), len(starts), "shared leaves", verbose):
             pass
     return count.astype(np.float32) / np.float32(codes.shape[0])
@@ -117,5 +117,5 @@ def _rounded(target: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.round((target - target.min()) / spread * 2.0**16) / 2.0**16)
 
 
-def _threads(n_jobs: int | None) -> int:
+def n_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1

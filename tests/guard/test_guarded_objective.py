@@ -1,11 +1,14 @@
 """The guard inside the objective: what it mixes, when it stays silent, and that it sees no label left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 
-from grbb_ext import grbb_objective, knn_graph, make_propagation
+from grbb_ext import GraphWarning, grbb_objective, knn_graph, make_propagation
 from grbb_ext.guard import GraphEvidenceWarning, labeled_forest
 from grbb_ext.labels import read_labels
 from grbb_ext.refinement._columns import read_columns
@@ -139,3 +142,61 @@ def test_hard_targets_are_classes():
 def test_a_guard_that_is_neither_true_nor_false():
     with pytest.raises(ValueError, match="guard must be True or False"):
         grbb_objective(MOONS, labels_of(TRUTH, 20), guard="auto")
+
+
+@pytest.mark.parametrize("graph", ["knn", "refined"])
+def test_a_permutation_of_rows_permutes_the_targets(graph):
+    y = labels_of(TRUTH, 20)
+    p = np.random.default_rng(1).permutation(y.size)
+    obj, permuted = (grbb_objective(X, labels, graph=graph) for X, labels in ((MOONS, y), (MOONS[p], y[p])))
+    assert_allclose(permuted.evidence_.graph_weight, obj.evidence_.graph_weight, rtol=1e-6)
+    assert_allclose(permuted.targets_, obj.targets_[p], atol=1e-6)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_forest_does_not_depend_on_the_order_of_rows(sparse):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(120, 6)) * (random.uniform(size=(120, 6)) < 0.5)
+    X[7] = X[3]  # equal rows with different labels
+    y = np.where(np.arange(120) < 30, np.arange(120) % 3, -1)
+    y[3], y[7] = 0, 2
+    p = random.permutation(120)
+    rows = sp.csr_array(X) if sparse else X
+    targets, held_out = labeled_forest(read_columns(rows), read_labels(y, "auto", None, -1))
+    again, held_out_again = labeled_forest(read_columns(rows[p]), read_labels(y[p], "auto", None, -1))
+    assert_array_equal(again, targets[p])
+    assert_array_equal(held_out_again, held_out[p[p < 30]])
+
+
+def test_held_out_predictions_are_of_trees_that_did_not_draw_the_label():
+    y = labels_of(TRUTH, 30)
+    labels = read_labels(y, "auto", None, -1)
+    _, held_out = labeled_forest(read_columns(MOONS), labels)
+    for i in range(5):
+        changed = replace(labels, targets=labels.targets.copy())
+        changed.targets[i] = 1 - changed.targets[i]
+        _, other = labeled_forest(read_columns(MOONS), changed)
+        assert other[i] == held_out[i]
+
+
+def test_one_label_cannot_be_held_out():
+    y = np.full(300, -1)
+    y[0] = 1
+    with pytest.warns(UserWarning, match="Only the class"):
+        obj = grbb_objective(MOONS, y, classes=[0, 1])
+    assert obj.evidence_ is None
+    assert obj.targets_[0] == 1
+
+
+def test_the_warning_points_at_the_line_of_the_user():
+    X, truth = one_column_among_noise()
+    with pytest.warns(GraphEvidenceWarning) as caught:
+        obj = grbb_objective(X, labels_of(truth, 40), graph="knn", scale=None)
+    assert caught[0].filename == __file__
+    with pytest.warns(GraphEvidenceWarning) as caught:
+        obj.with_labels(labels_of(truth, 40))
+    assert caught[0].filename == __file__
+    X[5, 5] = np.nan
+    with pytest.warns(GraphWarning) as caught:
+        grbb_objective(X, labels_of(truth, 40), guard=False)
+    assert caught[0].filename == __file__

@@ -18,6 +18,11 @@ FREE = Y < 0
 SMALL = RefinedGraph(n_trees=40)
 
 
+def objective(X, graph=SMALL):
+    """The graph alone decides: no guard."""
+    return grbb_objective(X, Y, graph=graph, guard=False)
+
+
 def accuracy(obj):
     return np.mean((obj.targets_[FREE] > 0.5) == TRUTH[FREE])
 
@@ -53,38 +58,38 @@ def test_categories_are_ordered_by_their_mean_target():
 def test_a_category_that_tells_the_classes_apart_is_used():
     kind = np.where(RANDOM.uniform(size=N) < 0.95, TRUTH, 1 - TRUTH)
     frame = pd.DataFrame(NOISE).assign(kind=pd.Categorical(np.array(["x", "y"])[kind]))
-    refined = grbb_objective(frame, Y, graph=SMALL)
-    plain = grbb_objective(NOISE, Y, graph="knn")
+    refined = objective(frame)
+    plain = objective(NOISE, graph="knn")
     assert accuracy(refined) > accuracy(plain) + 0.05
 
 
 def test_categories_alone_make_a_graph():
     letters = np.array(list("abcdef"))
     frame = pd.DataFrame({i: pd.Categorical(letters[(3 * TRUTH + RANDOM.integers(3, size=N))]) for i in range(3)})
-    assert accuracy(grbb_objective(frame, Y, graph=SMALL)) > 0.95
+    assert accuracy(objective(frame)) > 0.95
 
 
 def test_what_is_missing_can_tell_the_classes_apart():
     rows = np.column_stack([NOISE, np.where(TRUTH == 1, np.nan, 0.0) + RANDOM.normal(size=N)])
     with pytest.warns(GraphWarning, match="missing values"):
-        refined = grbb_objective(rows, Y, graph=SMALL)
+        refined = objective(rows)
     with pytest.warns(GraphWarning, match="missing values"):
-        plain = grbb_objective(rows, Y, graph="knn")
+        plain = objective(rows, graph="knn")
     assert accuracy(refined) > accuracy(plain) + 0.05
 
 
 def test_sparse_rows():
     rows = np.where(RANDOM.uniform(size=(N, 8)) < 0.4, NOISE[:, :1] + 2 * TRUTH[:, None], 0.0)
-    sparse = grbb_objective(sp.csr_array(rows), Y, graph=SMALL)
-    dense = grbb_objective(rows, Y, graph=SMALL)
+    sparse = objective(sp.csr_array(rows))
+    dense = objective(rows)
     assert_allclose(sparse.graph_.toarray(), dense.graph_.toarray(), atol=1e-6)
 
 
 def test_numbers_as_objects_are_numbers():
     rows = np.hstack([NOISE, TRUTH[:, None]])
     assert_array_equal(
-        grbb_objective(rows.astype(object), Y, graph=SMALL).graph_.toarray(),
-        grbb_objective(rows, Y, graph=SMALL).graph_.toarray(),
+        objective(rows.astype(object)).graph_.toarray(),
+        objective(rows).graph_.toarray(),
     )
 
 
@@ -92,4 +97,4 @@ def test_infinite_values_are_refused():
     rows = NOISE.copy()
     rows[3, 2] = np.inf
     with pytest.raises(ValueError, match="infinite"):
-        grbb_objective(rows, Y, graph=SMALL)
+        objective(rows)
