@@ -61,9 +61,11 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "num_leaves": ("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
     "num_machines": ("num_machines", "num_machine"),
+    "num_threads": ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs"),
     "objective": ("objective", "objective_type", "app", "application", "loss"),
     "pos_bagging_fraction": ("pos_bagging_fraction", "pos_sub_row", "pos_subsample", "pos_bagging"),
     "scale_pos_weight": ("scale_pos_weight",),
+    "seed": ("seed", "random_seed", "random_state"),
     "tree_learner": ("tree_learner", "tree", "tree_type", "tree_learner_type"),
     "verbosity": ("verbosity", "verbose"),
 }

@@ -57,6 +57,11 @@ def categorical(estimator: Any) -> list[Any]:
     return list(listed)
 
 
+def missing(estimator: Any) -> float:
+    """Return the number that stands for a missing value: NaN, or what LightGBM's own parameters say."""
+    return float("nan")
+
+
 def class_weight(estimator: Any, own: Any, labels: Labels) -> Any:
     """Return the weights of the classes: ``class_weight``, ``is_unbalance`` and ``scale_pos_weight`` among them."""
     params = estimator.get_params()
@@ -108,7 +113,7 @@ def train(job: Job) -> Trained:
 def raw_scores(booster: lgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None) -> NDArray[Any]:
     """Return the raw scores of rows."""
     values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
-    threads = _threads(estimator.get_params().get("n_jobs"))
+    threads = _threads(parameters.get(estimator.get_params(), "num_threads"))
     return np.asarray(booster.predict(values, raw_score=True, num_threads=threads))
 
 
@@ -143,9 +148,9 @@ def _params(job: Job) -> dict[str, Any]:
         parameters.pop(params, name)
     for name in ("class_weight", "importance_type"):
         params.pop(name, None)
-    threads = params.pop("n_jobs", None)
-    params["num_threads"] = _threads(threads)
-    seed = params.pop("random_state", job.seed)
+    params["num_threads"] = _threads(parameters.pop(params, "num_threads"))
+    seed = parameters.pop(params, "seed")
+    seed = job.seed if seed is None else seed
     if seed is not None:
         params["seed"] = seed if isinstance(seed, (int, np.integer)) else int(seed.randint(np.iinfo(np.int32).max))
     params["num_iterations"] = parameters.pop(params, "num_iterations")

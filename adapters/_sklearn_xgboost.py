@@ -41,6 +41,12 @@ def categorical(estimator: Any) -> list[int]:
     return [j for j, kind in enumerate([] if types is None else types) if kind == "c"]
 
 
+def missing(estimator: Any) -> float:
+    """Return the number that stands for a missing value, beside NaN."""
+    value = estimator.get_params()["missing"]
+    return float("nan") if value is None else float(value)
+
+
 def class_weight(estimator: Any, own: Any, labels: Labels) -> Any:
     """Return the weights of the classes, ``scale_pos_weight`` among them."""
     positive = estimator.get_xgb_params().get("scale_pos_weight")
@@ -147,7 +153,6 @@ def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None, train: 
     values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
     return xgb.DMatrix(
         values,
-        missing=wrapped["missing"],
         feature_names=None if names is None else list(names),
         feature_types=kinds,
         feature_weights=wrapped.get("feature_weights") if train else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import scipy.sparse as sp
@@ -53,6 +54,6 @@ def graph_of_fit(
 
 def _knn(table: Table, n_neighbors: int, memory: Any, settings: dict[str, Any]) -> sp.csr_array:
     matrix, scale = graph_columns(table, settings["scale"])
-    k = min(n_neighbors, table.n_rows - 1) if isinstance(n_neighbors, int) else n_neighbors
+    k = min(n_neighbors, table.n_rows - 1) if isinstance(n_neighbors, Integral) else n_neighbors
     build = check_memory(memory).cache(knn_graph, ignore=["n_jobs", "verbose"])
     return build(matrix, k, **{**settings, "scale": scale})

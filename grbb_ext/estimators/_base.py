@@ -37,6 +37,7 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
 
     _task: Task
     _schema: Schema | None
+    _missing: float
 
     def _open(self, X: Any, y: NDArray[Any], sample_weight: Any) -> tuple[Any, Table, NDArray[np.float64] | None]:
         """Check settings and data; return the wrapped estimator's copy, the rows and their weights."""
@@ -44,6 +45,7 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         estimator = own_copy(self.estimator, self._task)
         adapter = adapter_of(library_of(estimator) or "")
         self._schema, self._unseen = None, adapter.UNSEEN
+        self._missing = adapter.missing(estimator)
         table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
         check_consistent_length(table.values, y)
         return estimator, table, check_sample_weight(sample_weight, table.n_rows)
@@ -201,14 +203,14 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                 table = Table(values, self._schema or Schema())
         if reset:
             self._schema = table.schema
-        return table
+        return table if np.isnan(self._missing) else _with_nan(table, self._missing)
 
     def _booster_names(self) -> tuple[str, ...] | None:
         """Return the column names, if both libraries would keep them as they are."""
         names = getattr(self, "feature_names_in_", None)
         if names is None or not all(_PLAIN_NAME.fullmatch(str(name)) for name in names):
             return None
-        return tuple(str(name) for name in names)
+        return tuple(str(name) for name in names) if len(set(names)) == len(names) else None
 
     def _evaluation_sets(self, eval_set: Any, unlabeled: Any) -> list[EvaluationSet]:
         if eval_set is None:
@@ -268,7 +270,7 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
             if j in schema.categories
         }
         return replace(
-            Forest.from_booster(self.booster_),
+            Forest.from_booster(self.booster_, missing=self._missing if xgboost else None),
             feature_names=None if names is None else tuple(str(name) for name in names),
             categories=categories,
         )
@@ -355,6 +357,14 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _with_nan(table: Table, missing: float) -> Table:
+    """Replace the number that stands for a missing value by NaN, for the booster and the graph alike."""
+    values = table.values.copy()
+    numbers = values.data if sp.issparse(values) else values
+    numbers[numbers == missing] = np.nan
+    return Table(values, table.schema)
 
 
 def _check_codes(table: Table) -> None:
