@@ -70,13 +70,13 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         costs = None if self.feature_costs is None else self._bind_costs()
         evaluation = self._evaluation_sets(eval_set, objective_settings["unlabeled"])
         rule_looks = not (self.rule == "labeled" and self.lam == 0)
-        X_graph, graph = graph_of_fit(
+        graph = graph_of_fit(
             table,
             self.graph,
-            n_neighbors=self.n_neighbors,
             memory=self.memory,
             needed=rule_looks,
             settings={
+                "n_neighbors": self.n_neighbors,
                 "weights": self.weights or ("binary" if self.preset == "paper" else "self-tuning"),
                 "metric": self.metric,
                 "scale": self.scale,
@@ -84,11 +84,9 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                 "verbose": bool(self.verbose),
             },
         )
-        passed_on = {} if X_graph is None else {"n_neighbors": self.n_neighbors, "metric": self.metric}
         self.objective_: GRBBObjective = grbb_objective(
-            X_graph,
-            y,
-            graph=graph,
+            y=y,
+            **graph,
             preset=self.preset,
             rule=self.rule,
             propagation=self.propagation,
@@ -102,7 +100,6 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
             solver=self.solver,
             n_jobs=self.n_jobs,
             verbose=bool(self.verbose),
-            **passed_on,
             **objective_settings,
         )
         job = Job(
