@@ -19,6 +19,7 @@ from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._affinity import graph_of_fit
 from grbb_ext.estimators._booster import Task, adapter_of, library_of, own_copy
 from grbb_ext.estimators._job import EvaluationSet, Job, labeled_only
+from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.forest import Forest
 from grbb_ext.frames import Schema, Table, is_frame, read_frame
 from grbb_ext.labeling import LabelSuggestions, suggest_labels
@@ -32,7 +33,7 @@ from grbb_ext.variance import PredictionVariance, prediction_variance
 _PLAIN_NAME = re.compile(r"[^\s\[\]<>{}\",:]+")
 
 
-class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _task: Task
@@ -147,8 +148,11 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                 f"feature_costs must be FeatureCosts, or prices by column; got {type(self.feature_costs).__name__}."
             )
 
+    def _costs(self) -> FeatureCosts:
+        return self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
+
     def _bind_costs(self) -> FeatureCosts:
-        costs = self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
+        costs = self._costs()
         names = getattr(self, "feature_names_in_", None)
         return costs.bind(self.n_features_in_ if names is None else [str(name) for name in names])
 

@@ -15,6 +15,7 @@ from grbb_ext.estimators._base import GRBBModel
 from grbb_ext.estimators._booster import adapter_of, library_of
 from grbb_ext.estimators._target import read_classes
 from grbb_ext.labels import read_labels
+from grbb_ext.losses import class_probabilities
 
 
 class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -246,7 +247,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             Rows.
         """
         check_is_fitted(self, "booster_")
-        return self.objective_.predict_proba(self._raw_scores(X))
+        return class_probabilities(self._raw_scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row.
@@ -271,7 +272,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         ndarray of shape (N, K)
         """
         for scores in self._staged_raw_scores(X):
-            yield self.objective_.predict_proba(scores)
+            yield class_probabilities(scores)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on labelled rows; rows that y marks as unlabelled are left out.

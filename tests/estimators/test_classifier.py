@@ -100,7 +100,9 @@ def test_classes_may_be_text(classifier, moons, labels):
     assert model.score(X, np.array(["ham", "spam"])[truth]) > 0.9
 
 
-@pytest.mark.parametrize(("marker", "values"), [("?", ["ham", "spam", "?"]), (99, [3, 7, 99]), (-1, ["ham", "spam", -1])])
+@pytest.mark.parametrize(
+    ("marker", "values"), [("?", ["ham", "spam", "?"]), (99, [3, 7, 99]), (-1, ["ham", "spam", -1])]
+)
 def test_any_marker(classifier, moons, marker, values):
     X, _, y = moons
     model = GRBBClassifier(classifier(), unlabeled=marker).fit(X, [values[k] for k in y])
