@@ -174,6 +174,7 @@ def _finish(
         reason = f"Early stopping: round {n_best} of {n_grown} was the best."
         if n_best < n_grown:
             booster, n_grown = booster[:n_best], n_best
+            booster.set_attr(best_iteration=best)  # a slice forgets it
     if miser is None:
         return Trained(booster, n_grown, reason, None, history)
     ledger = miser.ledger_.before(n_grown)
