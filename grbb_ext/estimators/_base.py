@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._affinity import graph_of_fit
 from grbb_ext.estimators._booster import Task, adapter_of, library_of, own_copy
+from grbb_ext.estimators._door import check_callbacks, check_container, check_magnitude, read_columns
 from grbb_ext.estimators._job import EvaluationSet, Job, labeled_only
 from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.forest import Forest
@@ -113,7 +114,7 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
             names=self._booster_names(),
             start=start,
             evaluation=evaluation,
-            callbacks=list(callbacks or []),
+            callbacks=check_callbacks(callbacks),
             costs=costs,
             mu=self.mu,
             budget=self.budget,
@@ -141,10 +142,11 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
 
     def _check_costs(self) -> None:
         if self.feature_costs is None:
-            if self.mu or self.budget is not None:
+            if self.budget is not None or np.any(self.mu):
                 raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
-        elif isinstance(self.feature_costs, str) or not isinstance(
-            self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray)
+        elif isinstance(self.feature_costs, str) or not (
+            isinstance(self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray))
+            or hasattr(self.feature_costs, "items")  # a pandas Series
         ):
             raise TypeError(
                 f"feature_costs must be FeatureCosts, or prices by column; got {type(self.feature_costs).__name__}."
@@ -167,19 +169,13 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
                     f"categorical_features must be 'from_dtype' or a list of columns, got {asked!r}. Put it in a list."
                 )
             asked = None
-        listed = [] if asked is None else np.asarray(asked).tolist()
-        if listed and all(isinstance(entry, bool) for entry in listed):
-            listed = np.flatnonzero(listed).tolist()
-        positions = set()
-        for entry in [*listed, *of_booster]:
-            known = names is not None and entry in names if isinstance(entry, str) else 0 <= int(entry) < n_columns
-            if not known:
-                raise ValueError(f"categorical_features names column {entry!r}, but X has no such column.")
-            positions.add(names.index(entry) if names is not None and isinstance(entry, str) else int(entry))
+        listed = [] if asked is None else asked
+        positions = read_columns(listed, names, n_columns) | read_columns(list(of_booster), names, n_columns)
         return tuple(sorted(positions))
 
     def _read(self, X: Any, *, reset: bool, of_booster: Sequence[Any] = ()) -> Table:
         """Return X as numbers, checked as scikit-learn does."""
+        check_container(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.shape[0] < (2 if reset else 1) or X.shape[1] == 0:
@@ -202,11 +198,10 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
                 ensure_all_finite="allow-nan",
                 ensure_min_samples=2 if reset else 1,
             )
-            if reset:
-                table = Table(values, Schema(self._categorical(None, values.shape[1], of_booster)))
-                _check_codes(table)
-            else:
-                table = Table(values, self._schema or Schema())
+            schema = Schema(self._categorical(None, values.shape[1], of_booster)) if reset else self._schema
+            table = Table(values, schema or Schema())
+            _check_codes(table)
+        check_magnitude(table.values, "X")
         if reset:
             self._schema = table.schema
         return table if np.isnan(self._missing) else _with_nan(table, self._missing)
@@ -343,6 +338,9 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
 
     def _labeled_rows(self, X: Any, y: NDArray[Any], unlabeled: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Leave out the rows without a label, which cannot be scored."""
+        X = X.tocsr() if sp.issparse(X) else X
+        check_consistent_length(X, y)
+        sample_weight = check_sample_weight(sample_weight, y.size)
         keep = ~is_unlabeled(y, unlabeled)
         if not keep.any():
             raise ValueError("y has no labelled row, so there is nothing to score.")
@@ -355,7 +353,7 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
             X = X[rows]
         else:
             X = np.asarray(X)[rows]
-        return X, y[rows], None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return X, y[rows], None if sample_weight is None else sample_weight[rows]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
 from grbb_ext.estimators._booster import adapter_of, library_of
+from grbb_ext.estimators._door import read_all_classes
 from grbb_ext.estimators._target import read_classes
 from grbb_ext.labels import read_labels
 from grbb_ext.losses import class_probabilities
@@ -206,7 +207,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         """
         labels = self._read_y(y)
         estimator, table, weight = self._open(X, labels, sample_weight)
-        classes = None if self.classes is None else np.unique(np.asarray(self.classes))
+        classes = read_all_classes(self.classes, self.unlabeled)
         read = read_labels(labels, "auto", classes, self.unlabeled)
         assert read.classes is not None
         self._train(
