@@ -200,11 +200,12 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
             )
             schema = Schema(self._categorical(None, values.shape[1], of_booster)) if reset else self._schema
             table = Table(values, schema or Schema())
-            _check_codes(table)
-        check_magnitude(table.values, "X")
         if reset:
             self._schema = table.schema
-        return table if np.isnan(self._missing) else _with_nan(table, self._missing)
+        table = table if np.isnan(self._missing) else _with_nan(table, self._missing)
+        check_magnitude(table.values, "X")
+        _check_codes(table)
+        return table
 
     def _booster_names(self) -> tuple[str, ...] | None:
         """Return the column names, if both libraries would keep them as they are."""
