@@ -72,13 +72,13 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
         costs = None if self.feature_costs is None else self._bind_costs()
         evaluation = self._evaluation_sets(eval_set, objective_settings["unlabeled"])
         rule_looks = not (self.rule == "labeled" and self.lam == 0)
-        X_graph, graph = graph_of_fit(
+        graph = graph_of_fit(
             table,
             self.graph,
-            n_neighbors=self.n_neighbors,
             memory=self.memory,
             needed=rule_looks,
             settings={
+                "n_neighbors": self.n_neighbors,
                 "weights": self.weights or ("binary" if self.preset == "paper" else "self-tuning"),
                 "metric": self.metric,
                 "scale": self.scale,
@@ -86,11 +86,9 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
                 "verbose": bool(self.verbose),
             },
         )
-        passed_on = {} if X_graph is None else {"n_neighbors": self.n_neighbors, "metric": self.metric}
         self.objective_: GRBBObjective = grbb_objective(
-            X_graph,
-            y,
-            graph=graph,
+            y=y,
+            **graph,
             preset=self.preset,
             rule=self.rule,
             propagation=self.propagation,
@@ -104,7 +102,6 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
             solver=self.solver,
             n_jobs=self.n_jobs,
             verbose=bool(self.verbose),
-            **passed_on,
             **objective_settings,
         )
         job = Job(
@@ -291,7 +288,7 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
         Parameters
         ----------
         **settings
-            Passed to :func:`grbb_ext.prediction_variance`.
+            Passed to :func:`grbb_ext.variance.prediction_variance`.
 
         Returns
         -------
@@ -308,7 +305,7 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
         k : int
             How many.
         **settings
-            Passed to :func:`grbb_ext.suggest_labels`.
+            Passed to :func:`grbb_ext.labeling.suggest_labels`.
 
         Returns
         -------
@@ -324,9 +321,9 @@ class GRBBModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-lear
         Parameters
         ----------
         fetch : mapping from source to callable
-            See :class:`grbb_ext.OnDemandPredictor`.
+            See :class:`grbb_ext.ondemand.OnDemandPredictor`.
         **settings
-            Passed to :class:`grbb_ext.OnDemandPredictor`.
+            Passed to :class:`grbb_ext.ondemand.OnDemandPredictor`.
 
         Returns
         -------

@@ -108,7 +108,7 @@ def test_memory_builds_a_graph_once(classifier, moons, tmp_path, monkeypatch):
     again = GRBBClassifier(classifier(max_depth=1), memory=str(tmp_path)).fit(X, y)
     assert (first.graph_ != again.graph_).nnz == 0
     assert memory.cache(knn_graph, ignore=["n_jobs", "verbose"]).check_call_in_cache(
-        X, 9, weights="self-tuning", metric="euclidean", scale="auto", n_jobs=None, verbose=False
+        X, n_neighbors=9, weights="self-tuning", metric="euclidean", scale="auto", n_jobs=None, verbose=False
     )
 
 
@@ -124,7 +124,7 @@ def test_a_ready_affinity(classifier, moons):
 
 def test_no_graph_is_built_where_the_rule_does_not_look(classifier, moons):
     X, _, y = moons
-    model = GRBBClassifier(classifier(min_child_weight=0), rule="labeled").fit(X, y)
+    model = GRBBClassifier(classifier(min_child_weight=0.01), rule="labeled").fit(X, y)
     assert model.graph_ is None
     with pytest.raises(ValueError, match="labeled"):
         model.prediction_variance()
