@@ -48,9 +48,9 @@ def check_magnitude(values: Any, what: str) -> None:
     ...
     ValueError: X holds numbers as large as 1e+300; boosters compute in single precision, up to 3.4e+38. ...
     """
-    numbers = np.ravel(values.data if sp.issparse(values) else values)
+    numbers = values.data if sp.issparse(values) else values
     # fmax and fmin pass over NaN.
-    largest = max(np.fmax.reduce(numbers, initial=0.0), -np.fmin.reduce(numbers, initial=0.0))
+    largest = max(np.fmax.reduce(numbers, axis=None, initial=0.0), -np.fmin.reduce(numbers, axis=None, initial=0.0))
     if largest > _LARGEST:
         raise ValueError(
             f"{what} holds numbers as large as {largest:.3g}; boosters compute in single precision, up to "

@@ -81,7 +81,7 @@ class SavedModel:
 
         See Also
         --------
-        grbb_ext.load : Load it, whatever estimator it is.
+        grbb_ext.estimators.load : Load it, whatever estimator it is.
         """
         check_is_fitted(self, "booster_")
         library: str = self.library_

@@ -113,6 +113,11 @@ def test_what_needs_the_training_rows_says_so(saved, use):
         use(GRBBClassifier.load(saved))
 
 
+def test_no_attribute_of_a_fit_is_forgotten(model, saved):
+    of_rows = {"graph_", "objective_", "raw_scores_", "transduction_"}
+    assert vars(GRBBClassifier.load(saved)).keys() | of_rows == vars(model).keys()
+
+
 def test_before_fit_the_same_attributes_are_merely_absent():
     with pytest.raises(AttributeError, match="GRBBRegressor has no graph_ before fit"):
         GRBBRegressor().graph_  # noqa: B018
