@@ -19,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from xgboost import XGBClassifier
 
 import grbb_ext
 from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, ModelFileError, SharedGraph
@@ -436,8 +437,6 @@ def test_a_failed_fit_leaves_nothing_that_predicts(kit):
 
 
 def test_a_code_that_stands_for_missing_is_no_bad_code():
-    from xgboost import XGBClassifier
-
     codes = CODES.copy()
     codes[::5, 0] = -1
     model = GRBBClassifier(XGBClassifier(n_estimators=4, missing=-1, n_jobs=1), categorical_features=[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,11 +13,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.exceptions import NotFittedError
+from xgboost import XGBClassifier, XGBRegressor
+from xgboost.callback import TrainingCallback
 
 import grbb_ext
 from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, ModelFileError
 from grbb_ext.persistence import read_folder
+from grbb_ext.persistence._document import sha256
 
 SOURCES = FeatureCosts(
     needs={"a": ["draw", "a"], "b": ["draw"], "c": ["scan"]}, prices={"draw": 1.0, "a": 0.5, "scan": 4.0}
@@ -125,35 +130,37 @@ def test_before_fit_the_same_attributes_are_merely_absent():
 
 
 _PLAIN_SCORES = """
-import json, sys
-import numpy as np
-folder, library = sys.argv[1:]
-X = np.load(f"{folder}/X.npy")
-if library == "lightgbm":
-    import lightgbm
-    scores = lightgbm.Booster(model_file=f"{folder}/model/model.txt").predict(X, raw_score=True)
-else:
-    import xgboost
-    booster = xgboost.Booster(model_file=f"{folder}/model/model.ubj")
+import sys
+import lightgbm, numpy, xgboost
+X = numpy.load("X.npy")
+for task in ("classification", "regression"):
+    booster = lightgbm.Booster(model_file=f"lightgbm-{task}/model.txt")
+    numpy.save(f"lightgbm-{task}.npy", booster.predict(X, raw_score=True))
+    booster = xgboost.Booster(model_file=f"xgboost-{task}/model.ubj")
     data = xgboost.DMatrix(X, feature_names=booster.feature_names)
-    scores = booster.predict(data, output_margin=True)
+    numpy.save(f"xgboost-{task}.npy", booster.predict(data, output_margin=True))
 assert not any(name.startswith("grbb_ext") for name in sys.modules)
-np.save(f"{folder}/scores.npy", scores)
 """
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_the_library_loads_its_file_without_us(model, regressor, library, tmp_path, task):
+def test_the_libraries_load_their_files_without_us(tmp_path):
     X, code, labeled = rows()
-    if task == "regression":
-        model = GRBBRegressor(regressor()).fit(X, np.where(labeled, 1000 + X["a"] + code, np.nan))
-    model.save(tmp_path / "model")
+    models = {
+        "lightgbm-classification": GRBBClassifier(LGBMClassifier(n_estimators=10, n_jobs=1)),
+        "lightgbm-regression": GRBBRegressor(LGBMRegressor(n_estimators=10, n_jobs=1)),
+        "xgboost-classification": GRBBClassifier(XGBClassifier(n_estimators=10, n_jobs=1)),
+        "xgboost-regression": GRBBRegressor(XGBRegressor(n_estimators=10, n_jobs=1)),
+    }
+    for name, model in models.items():
+        classes = name.endswith("classification")
+        model.fit(X, np.where(labeled, code, -1) if classes else np.where(labeled, 1000 + X["a"] + code, np.nan))
+        model.save(tmp_path / name)
     np.save(tmp_path / "X.npy", X.to_numpy())
-    command = [sys.executable, "-I", "-c", _PLAIN_SCORES, str(tmp_path), library]
+    command = [sys.executable, "-I", "-c", _PLAIN_SCORES]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    expected = model.decision_function(X) if task == "classification" else model._raw_scores(X)
-    assert same_bits(np.load(tmp_path / "scores.npy"), expected)
+    for name, model in models.items():
+        assert same_bits(np.load(tmp_path / f"{name}.npy"), model.raw_scores_), name
 
 
 def test_a_regressor(regressor, tmp_path):
@@ -240,8 +247,6 @@ def test_the_best_round_survives(classifier, library, tmp_path):
 
 
 def test_a_number_that_means_missing_survives(tmp_path):
-    from xgboost import XGBClassifier
-
     X, code, labeled = rows()
     X.iloc[::7, 0] = -999.0
     model = GRBBClassifier(XGBClassifier(n_estimators=5, missing=-999.0, n_jobs=1)).fit(X, np.where(labeled, code, -1))
@@ -260,8 +265,6 @@ def test_sparse_rows_and_constant_columns(classifier, tmp_path):
 
 
 def test_settings_that_json_lacks_are_named(classifier, library, tmp_path):
-    from xgboost.callback import TrainingCallback
-
     X, code, labeled = rows()
     name = {"lightgbm": "random_state", "xgboost": "callbacks"}[library]
     booster = classifier(**{name: {"random_state": np.random.RandomState(0), "callbacks": [TrainingCallback()]}[name]})
@@ -336,8 +339,6 @@ def test_a_booster_that_never_was_one(saved, library):
     document, _ = read_folder(saved)
     data = b"tree\nnum_class=1\n" if library == "lightgbm" else b"{L\x00"
     (saved / document.model_file).write_bytes(data)
-    from grbb_ext.persistence._document import sha256
-
     (saved / "grbb.json").write_text(replace(document, model_sha256=sha256(data)).text(), encoding="utf-8")
     with pytest.raises(ModelFileError, match=rf"cannot be loaded .*written by grbb_ext .*here is {library}"):
         grbb_ext.load(saved)
@@ -374,8 +375,6 @@ def test_the_library_is_missing(saved, library, monkeypatch):
 
 
 def test_loading_never_unpickles(saved, monkeypatch):
-    import pickle
-
     def forbidden(*args, **kwargs):
         raise AssertionError("pickle was used")
 
