@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from lightgbm import LGBMClassifier, LGBMRegressor
@@ -79,9 +80,10 @@ def test_costs_and_what_was_paid(model, saved):
     assert (loaded.feature_cost_, loaded.paid_, loaded.ledger_) == (model.feature_cost_, model.paid_, model.ledger_)
     assert loaded.feature_costs == SOURCES
     X, _, _ = rows()
-    values = X.iloc[:5]
-    fetch = {source: (lambda rows, features: values.loc[rows, list(features)].to_numpy()) for source in SOURCES.sources}
-    assert type(loaded.on_demand(fetch)) is type(model.on_demand(fetch))
+    fetch = {source: lambda ids: X.iloc[ids] for source in SOURCES.sources}
+    result, expected = (m.on_demand(fetch, verbose=False).predict(np.arange(len(X))) for m in (loaded, model))
+    assert same_bits(result.raw_scores, model.decision_function(X))
+    assert same_bits(result.spent, expected.spent)
 
 
 def test_settings_come_back(model, saved):
@@ -219,6 +221,19 @@ def test_categories_keep_their_codes(classifier, tmp_path, categories):
     X["color"] = X["color"].cat.reorder_categories(categories[::-1])
     assert same_bits(loaded.decision_function(X), model.decision_function(X))
     assert loaded.forest_.categories == model.forest_.categories
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["red", "green", "blue"])], ids=str)
+def test_categories_of_polars(classifier, tmp_path, kind):
+    X, code, labeled = rows()
+    frame = pl.DataFrame({"a": X["b"].to_numpy(), "color": pl.Series(np.array(["red", "green", "blue"])[code])})
+    frame = frame.with_columns(pl.col("color").cast(kind))
+    model = GRBBClassifier(classifier()).fit(frame, np.where(labeled, code, -1))
+    model.save(tmp_path / "model")
+    loaded = grbb_ext.load(tmp_path / "model")
+    assert same_bits(loaded.decision_function(frame), model.decision_function(frame))
+    pandas = pd.DataFrame({"a": X["b"], "color": pd.Categorical(frame["color"].to_list())})
+    assert same_bits(loaded.decision_function(pandas), model.decision_function(frame))
 
 
 def test_categories_that_json_lacks_are_refused_when_saving(classifier, tmp_path):
