@@ -14,6 +14,7 @@ from grbb_ext.adapters import _lightgbm_params as parameters
 from grbb_ext.adapters import _sklearn_class_weight as class_weights
 from grbb_ext.adapters._sklearn_metrics import read_metrics
 from grbb_ext.adapters.lightgbm import train as train_with_costs
+from grbb_ext.estimators._door import check_rounds
 from grbb_ext.estimators._job import Job, Trained
 from grbb_ext.evaluation import Evaluation
 from grbb_ext.frames import Table
@@ -79,7 +80,7 @@ def train(job: Job) -> Trained:
     """Train a booster as the estimator's ``fit`` would, with our objective, metrics and costs."""
     params = _params(job)
     metrics = read_metrics(parameters.pop(params, "metric"), job.obj, "metric")
-    n_rounds = parameters.pop(params, "num_iterations")
+    n_rounds = check_rounds(parameters.pop(params, "num_iterations"))
     patience = parameters.get(params, "early_stopping_round")
     if patience and patience > 0 and not job.evaluation:
         raise ValueError(f"early_stopping_round={patience} needs rows to watch: pass eval_set=[(X, y)] to fit.")
@@ -194,13 +195,27 @@ def _dataset(
     reference: lgb.Dataset | None = None,
 ) -> lgb.Dataset:
     return lgb.Dataset(
-        sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values,
+        _with_a_column(table.values),
         reference=reference,
         init_score=np.full(table.n_rows, start) if start != 0 else None,
         feature_name="auto" if names is None else list(names),
         categorical_feature=list(table.schema.categorical) if table.schema.categorical else "auto",
         params=params,
     )
+
+
+def _with_a_column(values: Any) -> Any:
+    """Return the matrix; one of zeros gets a column of ones, since LightGBM fails where it can drop all columns."""
+    if sp.issparse(values):
+        if values.count_nonzero():
+            return sp.csr_matrix(values)
+        rows = np.arange(values.shape[0])
+        return sp.csr_matrix((np.ones(rows.size), (rows, np.zeros(rows.size, dtype=int))), shape=values.shape)
+    if values.any():
+        return values
+    values = values.copy()
+    values[:, 0] = 1
+    return values
 
 
 def _finish(booster: lgb.Booster, n_rounds: int, start: float, history: dict[str, dict[str, list[float]]]) -> Trained:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grbb_ext.adapters import _sklearn_class_weight as class_weights
 from grbb_ext.adapters._sklearn_metrics import higher_is_better, read_metrics
 from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.estimators._door import check_rounds
 from grbb_ext.estimators._job import Job, Trained
 from grbb_ext.frames import Table
 from grbb_ext.labels import Labels
@@ -59,7 +60,7 @@ def train(job: Job) -> Trained:
     params = _params(job)
     wrapped = job.estimator.get_params()
     metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
-    n_rounds = int(job.estimator.get_num_boosting_rounds())
+    n_rounds = check_rounds(job.estimator.get_num_boosting_rounds())
     dtrain = _matrix(job.estimator, job.table, job.names, train=True)
     watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
 
@@ -177,6 +178,7 @@ def _finish(
         reason = f"Early stopping: round {n_best} of {n_grown} was the best."
         if n_best < n_grown:
             booster, n_grown = booster[:n_best], n_best
+            booster.set_attr(best_iteration=best)  # a slice forgets it
     if miser is None:
         return Trained(booster, n_grown, reason, None, history)
     ledger = miser.ledger_.before(n_grown)

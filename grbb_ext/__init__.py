@@ -12,12 +12,13 @@ knows a booster lives in :mod:`grbb_ext.adapters`.
 from pathlib import Path as _Path
 
 from grbb_ext.costs import FeatureCosts, cost_path
-from grbb_ext.estimators import GRBBClassifier, GRBBRegressor
+from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import GraphWarning, SharedGraph, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
+from grbb_ext.persistence import ModelFileError
 from grbb_ext.plotting import VarianceDisplay
 from grbb_ext.propagation import make_propagation
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
@@ -35,6 +36,7 @@ __all__ = [
     "GraphWarning",
     "LabelPlan",
     "LabelSuggestions",
+    "ModelFileError",
     "OnDemandPredictor",
     "OnDemandResult",
     "PredictionVariance",
@@ -45,6 +47,7 @@ __all__ = [
     "cost_path",
     "grbb_objective",
     "knn_graph",
+    "load",
     "make_propagation",
     "plan_labels",
     "prediction_variance",

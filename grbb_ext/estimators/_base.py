@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._affinity import graph_of_fit
 from grbb_ext.estimators._booster import Task, adapter_of, library_of, own_copy
+from grbb_ext.estimators._door import check_callbacks
 from grbb_ext.estimators._job import EvaluationSet, Job, labeled_only
+from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
 from grbb_ext.frames import Schema, Table, is_frame
@@ -28,7 +30,7 @@ from grbb_ext.row_weights import check_sample_weight
 from grbb_ext.variance import PredictionVariance, prediction_variance
 
 
-class GRBBModel(RowReader):
+class GRBBModel(SavedModel, RowReader):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _task: Task
@@ -154,7 +156,7 @@ class GRBBModel(RowReader):
             names=self._booster_names(),
             start=start,
             evaluation=evaluation,
-            callbacks=list(callbacks or []),
+            callbacks=check_callbacks(callbacks),
             costs=costs,
             mu=self.mu,
             budget=self.budget,
@@ -182,17 +184,21 @@ class GRBBModel(RowReader):
 
     def _check_costs(self) -> None:
         if self.feature_costs is None:
-            if self.mu or self.budget is not None:
+            if self.budget is not None or np.any(self.mu):
                 raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
-        elif isinstance(self.feature_costs, str) or not isinstance(
-            self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray)
+        elif isinstance(self.feature_costs, str) or not (
+            isinstance(self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray))
+            or hasattr(self.feature_costs, "items")  # a pandas Series
         ):
             raise TypeError(
                 f"feature_costs must be FeatureCosts, or prices by column; got {type(self.feature_costs).__name__}."
             )
 
+    def _costs(self) -> FeatureCosts:
+        return self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
+
     def _bind_costs(self) -> FeatureCosts:
-        costs = self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
+        costs = self._costs()
         names = getattr(self, "feature_names_in_", None)
         return costs.bind(self.n_features_in_ if names is None else [str(name) for name in names])
 
@@ -321,6 +327,9 @@ class GRBBModel(RowReader):
 
     def _labeled_rows(self, X: Any, y: NDArray[Any], unlabeled: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Leave out the rows without a label, which cannot be scored."""
+        X = X.tocsr() if sp.issparse(X) else X
+        check_consistent_length(X, y)
+        sample_weight = check_sample_weight(sample_weight, y.size)
         keep = ~is_unlabeled(y, unlabeled)
         if not keep.any():
             raise ValueError("y has no labelled row, so there is nothing to score.")
@@ -333,4 +342,4 @@ class GRBBModel(RowReader):
             X = X[rows]
         else:
             X = np.asarray(X)[rows]
-        return X, y[rows], None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return X, y[rows], None if sample_weight is None else sample_weight[rows]

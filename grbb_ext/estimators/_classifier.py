@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
 from grbb_ext.estimators._booster import adapter_of, library_of
+from grbb_ext.estimators._door import read_all_classes
 from grbb_ext.estimators._target import read_classes
 from grbb_ext.labels import read_labels
+from grbb_ext.losses import class_probabilities
 
 
 class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -207,7 +209,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         """
         labels = self._read_y(y)
         estimator, table, weight = self._open(X, labels, sample_weight)
-        classes = None if self.classes is None else np.unique(np.asarray(self.classes))
+        classes = read_all_classes(self.classes, self.unlabeled)
         read = read_labels(labels, "auto", classes, self.unlabeled)
         assert read.classes is not None
         self._train(
@@ -248,7 +250,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             Rows.
         """
         check_is_fitted(self, "booster_")
-        return self.objective_.predict_proba(self._raw_scores(X))
+        return class_probabilities(self._raw_scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row.
@@ -273,7 +275,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         ndarray of shape (N, K)
         """
         for scores in self._staged_raw_scores(X):
-            yield self.objective_.predict_proba(scores)
+            yield class_probabilities(scores)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on labelled rows; rows that y marks as unlabelled are left out.

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from grbb_ext.estimators._door import check_container, check_magnitude, read_columns
 from grbb_ext.frames import Schema, Table, is_frame, read_frame
 from grbb_ext.frames._frame import Unseen
 
@@ -28,6 +29,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
 
     def _read(self, X: Any, *, reset: bool, of_booster: Sequence[Any] = ()) -> Table:
         """Return X as numbers, checked as scikit-learn does."""
+        check_container(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.shape[0] < (2 if reset else 1) or X.shape[1] == 0:
@@ -50,14 +52,14 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                 ensure_all_finite="allow-nan",
                 ensure_min_samples=2 if reset else 1,
             )
-            if reset:
-                table = Table(values, Schema(self._categorical(None, values.shape[1], of_booster)))
-                _check_codes(table)
-            else:
-                table = Table(values, self._schema or Schema())
+            schema = Schema(self._categorical(None, values.shape[1], of_booster)) if reset else self._schema
+            table = Table(values, schema or Schema())
         if reset:
             self._schema = table.schema
-        return table if np.isnan(self._missing) else _with_nan(table, self._missing)
+        table = table if np.isnan(self._missing) else _with_nan(table, self._missing)
+        check_magnitude(table.values, "X")
+        _check_codes(table)
+        return table
 
     def _categorical(self, names: list[str] | None, n_columns: int, of_booster: Sequence[Any]) -> tuple[int, ...]:
         """Return the positions of columns that are called categorical, by the user or by the wrapped estimator."""
@@ -68,15 +70,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                     f"categorical_features must be 'from_dtype' or a list of columns, got {asked!r}. Put it in a list."
                 )
             asked = None
-        listed = [] if asked is None else np.asarray(asked).tolist()
-        if listed and all(isinstance(entry, bool) for entry in listed):
-            listed = np.flatnonzero(listed).tolist()
-        positions = set()
-        for entry in [*listed, *of_booster]:
-            known = names is not None and entry in names if isinstance(entry, str) else 0 <= int(entry) < n_columns
-            if not known:
-                raise ValueError(f"categorical_features names column {entry!r}, but X has no such column.")
-            positions.add(names.index(entry) if names is not None and isinstance(entry, str) else int(entry))
+        listed = [] if asked is None else asked
+        positions = read_columns(listed, names, n_columns) | read_columns(list(of_booster), names, n_columns)
         return tuple(sorted(positions))
 
     def _booster_names(self) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from grbb_ext.estimators._door import check_magnitude, check_marker
 from grbb_ext.labels import is_unlabeled
 
 
@@ -51,6 +52,7 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
 
 def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
     """Return y of a classifier, and refuse what cannot be classes."""
+    check_marker(unlabeled)
     values = read_target(y, name)
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(
@@ -72,6 +74,8 @@ def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
 def read_numbers(y: Any, name: str) -> NDArray[np.float64]:
     """Return y of a regressor as floats, NaN where unlabelled."""
     values = read_target(y, name)
+    if values.dtype.kind in "mMSU":
+        raise ValueError(f"{name} needs numbers in y, NaN where unlabelled; got text, dates or durations.")
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -80,6 +84,7 @@ def read_numbers(y: Any, name: str) -> NDArray[np.float64]:
         raise ValueError(
             "Input y contains infinity or a value too large for dtype('float64'). Use NaN for an unlabelled row."
         )
+    check_magnitude(numbers, "y")
     return numbers
 
 
