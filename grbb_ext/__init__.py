@@ -14,6 +14,7 @@ from grbb_ext.costs import FeatureCosts, cost_path
 from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
+from grbb_ext.model_selection import SemiSupervisedSplit, labeled_scorer
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.plotting import VarianceDisplay
@@ -34,12 +35,14 @@ __all__ = [
     "OnDemandPredictor",
     "OnDemandResult",
     "PredictionVariance",
+    "SemiSupervisedSplit",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
     "VarianceDisplay",
     "cost_path",
     "grbb_objective",
     "knn_graph",
+    "labeled_scorer",
     "make_propagation",
     "plan_labels",
     "prediction_variance",
