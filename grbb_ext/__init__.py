@@ -14,16 +14,23 @@ from grbb_ext.costs import FeatureCosts, cost_path
 from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import GraphWarning, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
-from grbb_ext.model_selection import SemiSupervisedSplit, labeled_scorer
+from grbb_ext.model_selection import (
+    ScoreCostCurve,
+    SemiSupervisedSplit,
+    labeled_scorer,
+    score_cost_curve,
+    share_graph,
+)
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
-from grbb_ext.plotting import VarianceDisplay
+from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
 from grbb_ext.propagation import make_propagation
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CostAccuracyDisplay",
     "FeatureCosts",
     "FetchError",
     "Forest",
@@ -35,7 +42,10 @@ __all__ = [
     "OnDemandPredictor",
     "OnDemandResult",
     "PredictionVariance",
+    "PropagationDisplay",
+    "ScoreCostCurve",
     "SemiSupervisedSplit",
+    "TreesAccuracyDisplay",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
     "VarianceDisplay",
@@ -46,6 +56,8 @@ __all__ = [
     "make_propagation",
     "plan_labels",
     "prediction_variance",
+    "score_cost_curve",
+    "share_graph",
     "suggest_labels",
 ]
 
