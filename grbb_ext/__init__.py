@@ -5,14 +5,16 @@ to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the 
 (:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`); beside them what features
 cost (:mod:`grbb_ext.costs`), a booster's trees as arrays (:mod:`grbb_ext.forest`), prediction that fetches features on
 demand (:mod:`grbb_ext.ondemand`), how far predictions vary (:mod:`grbb_ext.variance`) and which rows to label next
-(:mod:`grbb_ext.labeling`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
+(:mod:`grbb_ext.labeling`). :mod:`grbb_ext.estimators` puts them behind the interface of scikit-learn. Everything that
+knows a booster lives in :mod:`grbb_ext.adapters`.
 """
 
 from pathlib import Path as _Path
 
 from grbb_ext.costs import FeatureCosts, cost_path
+from grbb_ext.estimators import GRBBClassifier, GRBBRegressor
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.graph import GraphWarning, knn_graph
+from grbb_ext.graph import GraphWarning, SharedGraph, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.model_selection import (
     ScoreCostCurve,
@@ -35,7 +37,9 @@ __all__ = [
     "FetchError",
     "Forest",
     "ForestCursor",
+    "GRBBClassifier",
     "GRBBObjective",
+    "GRBBRegressor",
     "GraphWarning",
     "LabelPlan",
     "LabelSuggestions",
@@ -45,6 +49,7 @@ __all__ = [
     "PropagationDisplay",
     "ScoreCostCurve",
     "SemiSupervisedSplit",
+    "SharedGraph",
     "TreesAccuracyDisplay",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
