@@ -148,12 +148,9 @@ class ScoreCostCurve:
                 f"{self.cost[:, :, 0].max(axis=0).min():g} or more. Sweep larger mus, or set the estimator's budget="
                 "before, which buys nothing that does not fit."
             )
-        m, t = np.unravel_index(
-            np.lexsort((np.indices(mean.shape)[1].ravel(), price.ravel(), -np.nan_to_num(mean, nan=-np.inf).ravel()))[
-                0
-            ],
-            mean.shape,
-        )
+        rounds = np.broadcast_to(np.arange(mean.shape[1]), mean.shape)
+        ranked = np.lexsort((rounds.ravel(), price.ravel(), -np.nan_to_num(mean, nan=-np.inf).ravel()))
+        m, t = np.unravel_index(ranked[0], mean.shape)
         return CurvePoint(
             float(self.mu[m]),
             int(t) + 1,
@@ -197,14 +194,13 @@ class ScoreCostCurve:
         dict of ndarray
             ``fold``, ``mu``, ``n_rounds``, ``score`` and ``cost``; rounds that a model does not have are left out.
         """
-        fold, m, t = np.indices(self.score.shape)
-        has = t < self.n_rounds[:, :, None]
+        fold, m, t = np.nonzero(np.arange(self.score.shape[2]) < self.n_rounds[:, :, None])
         return {
-            "fold": fold[has],
-            "mu": self.mu[m[has]],
-            "n_rounds": t[has] + 1,
-            "score": self.score[has],
-            "cost": self.cost[has],
+            "fold": fold,
+            "mu": self.mu[m],
+            "n_rounds": t + 1,
+            "score": self.score[fold, m, t],
+            "cost": self.cost[fold, m, t],
         }
 
     def __repr__(self) -> str:

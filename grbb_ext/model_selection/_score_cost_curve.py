@@ -166,6 +166,7 @@ def _cost_after_rounds(ledger: Ledger, n_rounds: int) -> list[float]:
 
     Examples
     --------
+    >>> from grbb_ext.costs import FeatureCosts
     >>> ledger = Ledger(FeatureCosts([1.0, 2.0]))
     >>> _ = ledger.buy([0], round=0), ledger.buy([1], round=2)
     >>> _cost_after_rounds(ledger, 4)

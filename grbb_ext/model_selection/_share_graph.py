@@ -42,7 +42,7 @@ def share_graph(estimator: Any, X: Any) -> Any:
     >>> import numpy as np
     >>> from grbb_ext import GRBBClassifier
     >>> share_graph(GRBBClassifier(n_neighbors=2), np.arange(12.0).reshape(6, 2)).graph
-    SharedGraph(6 rows, 18 edges)
+    SharedGraph(6 rows, 14 edges)
     """
     missing = [name for name in ("graph", "n_neighbors", "preset") if not hasattr(estimator, name)]
     if missing or isinstance(estimator, type):

@@ -98,7 +98,8 @@ class CostAccuracyDisplay:
         """
         if not isinstance(curve, ScoreCostCurve):
             raise TypeError(f"curve must be what score_cost_curve returned, got {type(curve).__name__}.")
-        budgets, best = [], []
+        budgets: list[float] = []
+        best: list[float] = []
         for budget in np.unique(curve.cost):
             mean = curve.under(float(budget))[0].mean(axis=0)
             if np.isnan(mean).all():

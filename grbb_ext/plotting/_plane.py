@@ -27,7 +27,7 @@ def plane(X: Any) -> tuple[NDArray[np.float64], tuple[str, str]]:
     --------
     >>> coordinates, names = plane([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [4.0, 0.1, 1.0]])
     >>> coordinates.shape, names
-    ((3, 2), ('component 1 (100 % of the variance)', 'component 2 (0 %)'))
+    ((3, 2), ('component 1 (93 % of the variance)', 'component 2 (7 %)'))
     """
     if is_frame(X):
         table, names = read_frame(X, ()), [str(name) for name in X.columns]

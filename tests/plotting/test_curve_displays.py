@@ -49,8 +49,7 @@ def test_cost_accuracy_points_and_line():
     assert len(display.points_) == 4
     for m, point in enumerate(display.points_):
         (line, _, (bars,)) = point
-        assert_allclose(line.get_xdata(), made.cost[:, m, -1].mean())
-        assert_allclose(line.get_ydata(), made.score[:, m, -1].mean())
+        assert_allclose(line.get_xydata(), [[made.cost[:, m, -1].mean(), made.score[:, m, -1].mean()]])
         low, high = bars.get_segments()[0][:, 1]
         assert_allclose(high - low, 2 * made.score[:, m, -1].std(ddof=1) / np.sqrt(3))
     for budget, best in zip(display.budget, display.best, strict=True):
