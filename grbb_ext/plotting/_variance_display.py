@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.objective import GRBBObjective
+from grbb_ext.plotting._legend import legend_above
 from grbb_ext.variance import PredictionVariance, prediction_variance
 
 
@@ -149,6 +150,6 @@ class VarianceDisplay:
         ax.set_xlabel("predicted probability" if inside else "prediction")
         ax.set_ylabel(f"standard deviation ({self.kind})")
         ax.set_ylim(bottom=0)
-        ax.legend()
+        legend_above(ax, n_columns=3)
         self.ax_, self.figure_ = ax, ax.figure
         return self
