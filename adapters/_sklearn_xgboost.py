@@ -57,7 +57,8 @@ def class_weight(estimator: Any, own: Any, labels: Labels) -> Any:
 def train(job: Job) -> Trained:
     """Train a booster as the estimator's ``fit`` would, with our objective, metrics and costs."""
     params = _params(job)
-    metrics = read_metrics(params.pop("eval_metric", None), job.obj, "eval_metric")
+    wrapped = job.estimator.get_params()
+    metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
     n_rounds = int(job.estimator.get_num_boosting_rounds())
     dtrain = _matrix(job.estimator, job.table, job.names, train=True)
     watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
@@ -66,7 +67,6 @@ def train(job: Job) -> Trained:
         index = next(i for i, matrix in enumerate(watched) if matrix is data)
         return [job.score(index, raw_scores, metric)[:2] for metric in metrics]
 
-    wrapped = job.estimator.get_params()
     callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
     patience = wrapped["early_stopping_rounds"]
     if patience is not None:
@@ -120,7 +120,7 @@ def _params(job: Job) -> dict[str, Any]:
     if params.get("booster") == "gblinear":
         raise ValueError("booster='gblinear' has no trees. Use 'gbtree' or 'dart'.")
     start = params.pop("base_score", None)
-    for name in ("objective", "scale_pos_weight", "num_class", "disable_default_eval_metric"):
+    for name in ("objective", "eval_metric", "scale_pos_weight", "num_class", "disable_default_eval_metric"):
         params.pop(name, None)
     if "random_state" not in params and job.seed is not None:
         params["random_state"] = job.seed

@@ -13,7 +13,7 @@ from grbb_ext.graph import SharedGraph, check_graph, graph_columns, knn_graph
 
 
 def graph_of_fit(
-    table: Table, graph: Any, *, n_neighbors: int, memory: Any, needed: bool, settings: dict[str, Any]
+    table: Table, graph: Any, *, n_neighbors: Any, memory: Any, needed: bool, settings: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Return what :func:`grbb_ext.grbb_objective` gets as X and graph.
 
@@ -52,7 +52,7 @@ def graph_of_fit(
     return None, check_graph(graph, table.n_rows)
 
 
-def _knn(table: Table, n_neighbors: int, memory: Any, settings: dict[str, Any]) -> sp.csr_array:
+def _knn(table: Table, n_neighbors: Any, memory: Any, settings: dict[str, Any]) -> sp.csr_array:
     matrix, scale = graph_columns(table, settings["scale"])
     k = min(n_neighbors, table.n_rows - 1) if isinstance(n_neighbors, Integral) else n_neighbors
     build = check_memory(memory).cache(knn_graph, ignore=["n_jobs", "verbose"])

@@ -142,7 +142,9 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         if self.feature_costs is None:
             if self.mu or self.budget is not None:
                 raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
-        elif not isinstance(self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray)):
+        elif isinstance(self.feature_costs, str) or not isinstance(
+            self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray)
+        ):
             raise TypeError(
                 f"feature_costs must be FeatureCosts, or prices by column; got {type(self.feature_costs).__name__}."
             )
