@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext.estimators._target import read_target
 from grbb_ext.labels import is_unlabeled
 
 
@@ -34,12 +35,21 @@ def labeled_rows(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
     >>> labeled_rows([0, -1, 1])[1].tolist(), labeled_rows([0.5, -1.0, np.nan])[1].tolist()
     ([True, False, True], [True, True, False])
     """
-    if y is None:
-        raise ValueError("y is None, but it tells which rows are labelled: pass the labels with their markers.")
-    values = np.asarray(y)
-    if values.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, one label per row; got shape {values.shape}.")
-    return values, ~is_unlabeled(values, np.nan if is_continuous(values) else unlabeled)
+    values = _floats(read_target(y, "Model selection"))
+    labeled = ~is_unlabeled(values, np.nan if is_continuous(values) else unlabeled)
+    if values.dtype.kind in "OU" and not isinstance(unlabeled, str) and (values[labeled] == str(unlabeled)).any():
+        raise ValueError(
+            f"y holds the text {str(unlabeled)!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
+            f"unlabeled={str(unlabeled)!r}, or a list that keeps numbers and text apart."
+        )
+    return values, labeled
+
+
+def _floats(values: NDArray[Any]) -> NDArray[Any]:
+    """Turn floats and None, which a series with missing values becomes, into floats and NaN."""
+    if values.dtype.kind == "O" and {type(value) for value in values} == {float, type(None)}:
+        return values.astype(np.float64)
+    return values
 
 
 def is_continuous(values: NDArray[Any]) -> bool:

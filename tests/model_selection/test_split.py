@@ -166,6 +166,9 @@ def test_repeats_are_those_of_scikit_learn_and_differ():
         (pl.Series(["ham", "?", "spam", "ham", "spam"]), "?", [0, 2, 3, 4]),
         ([1.0, np.nan, 0.0, 1.0, 0.0], -1, [0, 2, 3, 4]),
         ([9, 9, -1, 0, -1, 0], 9, [2, 3, 4, 5]),
+        (["ham", -1, "spam", "ham", "spam"], -1, [0, 2, 3, 4]),
+        (pd.Series([1, None, 0, 1, 0], dtype="Int64"), -1, [0, 2, 3, 4]),
+        (pd.Series([0.5, -1.0, None, 2.0, -1.0]), -1, [0, 1, 3, 4]),
         ([0.5, -1.0, np.nan, 2.0, -1.0], -1, [0, 1, 3, 4]),  # -1 is a number in a regression
         ([0.0, -1.0, np.nan, 2.0, -1.0], np.nan, [0, 1, 3, 4]),
     ],
@@ -180,8 +183,10 @@ def test_a_continuous_target_is_not_stratified():
     y = np.linspace(0.1, 0.9, 9)
     y[4] = np.nan
     labeled = np.flatnonzero(~np.isnan(y))
-    for (_, test), (_, expected) in zip(SemiSupervisedSplit(4).split(None, y), KFold(4).split(labeled), strict=True):
-        assert_array_equal(test, labeled[expected])
+    for series in (y, pd.Series(y), pl.Series(y)):
+        folds = SemiSupervisedSplit(4).split(None, series)
+        for (_, test), (_, expected) in zip(folds, KFold(4).split(labeled), strict=True):
+            assert_array_equal(test, labeled[expected])
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -284,8 +289,8 @@ def test_bad_settings(arguments, error, message):
 @pytest.mark.parametrize(
     ("split", "data", "message"),
     [
-        (SemiSupervisedSplit(2), {"y": None}, "y is None"),
-        (SemiSupervisedSplit(2), {"y": [[0, 1], [1, 0]]}, "one-dimensional"),
+        (SemiSupervisedSplit(2), {"y": None}, "y is None. Mark unlabelled rows"),
+        (SemiSupervisedSplit(2), {"y": [[0, 1], [1, 0]]}, "1d array"),
         (SemiSupervisedSplit(2), {"y": [-1, -1]}, "no labelled row"),
         (SemiSupervisedSplit(3), {"y": [0, 1, -1]}, "needs at least 3 labelled rows, but there are 2. Use cv=2"),
         (SemiSupervisedSplit(2), {"y": [0, -1]}, "there are 1. Label more rows"),
@@ -297,6 +302,7 @@ def test_bad_settings(arguments, error, message):
             "needs at least 3 groups with a label, but there are 2. Use cv=2",
         ),
         (SemiSupervisedSplit(ShuffleSplit(2, random_state=0)), {"y": [0, 1] * 4, "groups": [0] * 8}, "on both sides"),
+        (SemiSupervisedSplit(2), {"y": np.array(["a", "b", "-1"])}, "y holds the text '-1'.*Pass unlabeled='-1'"),
         (SemiSupervisedSplit(2), {"y": np.array([0, "a", 1, "b"], dtype=object)}, "different types"),
     ],
 )
