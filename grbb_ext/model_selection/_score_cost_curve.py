@@ -16,7 +16,7 @@ from grbb_ext.costs import Ledger
 from grbb_ext.costs._check import check_price
 from grbb_ext.costs._cost_path import DEFAULT_MU
 from grbb_ext.model_selection._curve import ScoreCostCurve
-from grbb_ext.model_selection._labeled_rows import labeled_rows, take_rows
+from grbb_ext.model_selection._labeled_rows import labeled_rows, plain_array, take_rows
 from grbb_ext.model_selection._scorer import labeled_scorer
 from grbb_ext.model_selection._share_graph import share_graph
 from grbb_ext.model_selection._split import SemiSupervisedSplit
@@ -110,7 +110,7 @@ def score_cost_curve(
         raise TypeError("A curve has one score: pass a name or a scorer as scoring=.")
     unlabeled = getattr(model, "unlabeled", np.nan)
     scorer = labeled_scorer(scoring, unlabeled=unlabeled)
-    labeled = labeled_rows(y, unlabeled)[1]
+    labels, labeled = labeled_rows(y, unlabeled)
     folds = [
         (train, test[labeled[test]])
         for train, test in _splitter(cv, unlabeled, random_state, is_classifier(model)).split(X, y, groups)
@@ -118,7 +118,9 @@ def score_cost_curve(
     if any(test.size == 0 for _, test in folds):
         raise ValueError(f"cv={cv!r} made a fold without a labelled row: pass cv=SemiSupervisedSplit({cv!r}).")
 
-    shared = model if model.rule == "labeled" and model.lam == 0 else share_graph(model, X)
+    shared = clone(model) if model.rule == "labeled" and model.lam == 0 else share_graph(model, X)
+    if is_classifier(model) and model.classes is None:
+        shared.set_params(classes=np.unique(plain_array(labels[labeled])))  # a fold may miss some
     rows = [
         Parallel(n_jobs=n_jobs)(
             delayed(_one_fit)(clone(shared).set_params(mu=mu), X, y, train, test, scorer, sample_weight)

@@ -37,31 +37,31 @@ REGRESSORS = {
 MUS = [0.0, 1.0, 30.0]
 
 
-@pytest.fixture(scope="module", params=list(BOOSTERS))
-def booster(request):
-    return BOOSTERS[request.param]
-
-
 def curve_of(booster, **settings):
     model = GRBBClassifier(booster, feature_costs=COSTS)
     return score_cost_curve(model, X, Y, **({"mus": MUS, "cv": 3, "random_state": 0, "verbose": False} | settings))
 
 
-def test_scores_and_costs_are_those_of_shorter_models(booster):
-    curve = curve_of(booster)
+@pytest.fixture(scope="module", params=list(BOOSTERS))
+def booster_and_curve(request):
+    return BOOSTERS[request.param], curve_of(BOOSTERS[request.param])
+
+
+def test_scores_and_costs_are_those_of_shorter_models(booster_and_curve):
+    booster, curve = booster_and_curve
     split = SemiSupervisedSplit(3, shuffle=True, random_state=0)
     assert curve.score.shape == curve.cost.shape == (3, len(MUS), ROUNDS)
     shared = share_graph(GRBBClassifier(booster, feature_costs=COSTS), X)
     for f, (train, test) in enumerate(split.split(X, Y)):
-        for m, t in ((0, 1), (0, 4), (1, 6), (2, 2)):
+        for m, t in ((0, 4), (1, 6), (2, 1)):
             short = clone(shared).set_params(mu=MUS[m], estimator__n_estimators=t).fit(X[train], Y[train])
             assert_allclose(curve.score[f, m, t - 1], accuracy_score(Y[test], short.predict(X[test])))
             assert_allclose(curve.cost[f, m, t - 1], short.feature_cost_)
             assert_allclose(curve.cost[f, m, t - 1], COSTS.total(short.forest_))
 
 
-def test_costs_never_fall_along_rounds_and_mu_lowers_them(booster):
-    curve = curve_of(booster)
+def test_costs_never_fall_along_rounds_and_mu_lowers_them(booster_and_curve):
+    _, curve = booster_and_curve
     assert (np.diff(curve.cost, axis=2) >= 0).all()
     assert curve.mean_cost[2, -1] < curve.mean_cost[0, -1]
     best = curve.best_under(15)
@@ -114,6 +114,16 @@ def test_another_score_and_strings():
     shared = share_graph(model, frame).fit(frame.iloc[train], names[train])
     expected = -log_loss(names[test].astype(str), shared.predict_proba(frame.iloc[test]))
     assert_allclose(curve.score[0, 0, -1], expected, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_a_class_with_one_label_does_not_stop_it():
+    y = Y.copy()
+    y[np.flatnonzero(y == 2)[1:]] = -1
+    model = GRBBClassifier(BOOSTERS["lightgbm"], feature_costs=COSTS)
+    curve = score_cost_curve(model, X, y, mus=[0.0], cv=3, scoring="neg_log_loss", verbose=False)
+    assert np.isfinite(curve.score).all()
+    assert curve.estimator.classes is None
 
 
 def test_a_model_that_ends_early_keeps_its_last_score():
