@@ -43,6 +43,13 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "is_unbalance": ("is_unbalance", "unbalance", "unbalanced_sets"),
     "linear_tree": ("linear_tree", "linear_trees"),
     "metric": ("metric", "metrics", "metric_types"),
+    "min_sum_hessian_in_leaf": (
+        "min_sum_hessian_in_leaf",
+        "min_sum_hessian_per_leaf",
+        "min_sum_hessian",
+        "min_hessian",
+        "min_child_weight",
+    ),
     "monotone_penalty": ("monotone_penalty", "monotone_splits_penalty", "ms_penalty", "mc_penalty"),
     "neg_bagging_fraction": ("neg_bagging_fraction", "neg_sub_row", "neg_subsample", "neg_bagging"),
     "num_class": ("num_class", "num_classes"),

@@ -144,6 +144,12 @@ def _params(job: Job) -> dict[str, Any]:
         raise ValueError("linear_tree does not go with the semi-supervised objective. Take it out.")
     if task == "classification" and parameters.is_true(parameters.get(params, "boost_from_average", False)):
         raise ValueError("boost_from_average cannot be honoured: scores start at 0. Leave it out.")
+    idle = job.obj.propagation_ is None or job.obj.unreachable_.size > 0
+    if idle and float(parameters.get(params, "min_sum_hessian_in_leaf", 1e-3)) <= 0:
+        raise ValueError(
+            "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none here (no label "
+            "reaches them, or rule='labeled'). Use its default, 0.001."
+        )
     for name in ("is_unbalance", "scale_pos_weight", "categorical_feature", "num_class"):
         parameters.pop(params, name)
     for name in ("class_weight", "importance_type"):

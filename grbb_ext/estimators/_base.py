@@ -291,7 +291,7 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         Parameters
         ----------
         **settings
-            Passed to :func:`grbb_ext.prediction_variance`.
+            Passed to :func:`grbb_ext.variance.prediction_variance`.
 
         Returns
         -------
@@ -308,7 +308,7 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         k : int
             How many.
         **settings
-            Passed to :func:`grbb_ext.suggest_labels`.
+            Passed to :func:`grbb_ext.labeling.suggest_labels`.
 
         Returns
         -------
@@ -324,9 +324,9 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         Parameters
         ----------
         fetch : mapping from source to callable
-            See :class:`grbb_ext.OnDemandPredictor`.
+            See :class:`grbb_ext.ondemand.OnDemandPredictor`.
         **settings
-            Passed to :class:`grbb_ext.OnDemandPredictor`.
+            Passed to :class:`grbb_ext.ondemand.OnDemandPredictor`.
 
         Returns
         -------

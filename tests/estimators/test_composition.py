@@ -124,7 +124,7 @@ def test_a_ready_affinity(classifier, moons):
 
 def test_no_graph_is_built_where_the_rule_does_not_look(classifier, moons):
     X, _, y = moons
-    model = GRBBClassifier(classifier(min_child_weight=0), rule="labeled").fit(X, y)
+    model = GRBBClassifier(classifier(min_child_weight=0.01), rule="labeled").fit(X, y)
     assert model.graph_ is None
     with pytest.raises(ValueError, match="labeled"):
         model.prediction_variance()

@@ -194,6 +194,12 @@ def test_other_losses_of_regressors_are_refused(moons, wrapped):
         GRBBRegressor(wrapped).fit(X, truth)
 
 
+def test_leaves_without_curvature_are_refused_for_lightgbm(moons):
+    X, _, y = moons
+    with pytest.raises(ValueError, match="min_child_weight=0"):
+        GRBBClassifier(LGBMClassifier(min_child_weight=0), rule="labeled").fit(X, y)
+
+
 def test_weights_given_twice_or_for_many_classes_are_refused(classifier, moons):
     X, _, y = moons
     with pytest.raises(ValueError, match="Leave scale_pos_weight out"):
