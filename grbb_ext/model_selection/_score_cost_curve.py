@@ -81,8 +81,8 @@ def score_cost_curve(
 
     See Also
     --------
-    grbb_ext.CostAccuracyDisplay, grbb_ext.TreesAccuracyDisplay : Pictures of it.
-    grbb_ext.cost_path : The sweep without cross-validation, for any training function.
+    grbb_ext.plotting.CostAccuracyDisplay, grbb_ext.plotting.TreesAccuracyDisplay : Pictures of it.
+    grbb_ext.costs.cost_path : The sweep without cross-validation, for any training function.
 
     Examples
     --------

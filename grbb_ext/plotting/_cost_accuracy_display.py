@@ -18,8 +18,9 @@ class CostAccuracyDisplay:
     """What a budget buys: cross-validated score against the cost of the features.
 
     A point is the model of one mu after all of its rounds, with its standard error over the folds. The line is the best
-    score that some mu and number of rounds reach within a budget (:meth:`ScoreCostCurve.best_under`). Make it with
-    :meth:`from_curve` or :meth:`from_estimator`; the constructor takes numbers only.
+    score that some mu and number of rounds reach within a budget, as
+    :meth:`~grbb_ext.model_selection.ScoreCostCurve.best_under` chooses them. Make it with :meth:`from_curve` or
+    :meth:`from_estimator`; the constructor takes numbers only.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class CostAccuracyDisplay:
         Parameters
         ----------
         curve : ScoreCostCurve
-            What :func:`grbb_ext.score_cost_curve` returned.
+            What :func:`~grbb_ext.model_selection.score_cost_curve` returned.
         cost_unit : str or None, default=None
             Unit of the costs, for the axis.
         ax : matplotlib.axes.Axes or None, default=None
@@ -135,7 +136,7 @@ class CostAccuracyDisplay:
         cost_unit, ax
             As for :meth:`from_curve`.
         **settings
-            Passed to :func:`grbb_ext.score_cost_curve`.
+            Passed to :func:`~grbb_ext.model_selection.score_cost_curve`.
 
         Returns
         -------

@@ -79,7 +79,7 @@ class TreesAccuracyDisplay:
         Parameters
         ----------
         curve : ScoreCostCurve
-            What :func:`grbb_ext.score_cost_curve` returned.
+            What :func:`~grbb_ext.model_selection.score_cost_curve` returned.
         mus : iterable of float or None, default=None
             Which values of mu to draw; None is all.
         ax : matplotlib.axes.Axes or None, default=None
