@@ -147,7 +147,7 @@ def _params(job: Job) -> dict[str, Any]:
     idle = job.obj.propagation_ is None or job.obj.unreachable_.size > 0
     if idle and float(parameters.get(params, "min_sum_hessian_in_leaf", 1e-3)) <= 0:
         raise ValueError(
-            "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none here (no label "
+            "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none (no label "
             "reaches them, or rule='labeled'). Use its default, 0.001."
         )
     for name in ("is_unbalance", "scale_pos_weight", "categorical_feature", "num_class"):

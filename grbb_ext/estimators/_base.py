@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,16 +10,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._affinity import graph_of_fit
 from grbb_ext.estimators._booster import Task, adapter_of, library_of, own_copy
 from grbb_ext.estimators._job import EvaluationSet, Job, labeled_only
+from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
-from grbb_ext.frames import Schema, Table, is_frame, read_frame
+from grbb_ext.frames import Schema, Table, is_frame
 from grbb_ext.labeling import LabelSuggestions, suggest_labels
 from grbb_ext.labels import is_unlabeled
 from grbb_ext.objective import GRBBObjective, grbb_objective
@@ -28,16 +27,62 @@ from grbb_ext.ondemand import OnDemandPredictor
 from grbb_ext.row_weights import check_sample_weight
 from grbb_ext.variance import PredictionVariance, prediction_variance
 
-# Names that both libraries take as they are, and write into their files unchanged.
-_PLAIN_NAME = re.compile(r"[^\s\[\]<>{}\",:]+")
 
-
-class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class GRBBModel(RowReader):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _task: Task
-    _schema: Schema | None
-    _missing: float
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        graph: Any = "knn",
+        n_neighbors: int = 9,
+        weights: Any = None,
+        metric: str = "euclidean",
+        scale: Any = "auto",
+        preset: Any = None,
+        rule: Any = None,
+        propagation: Any = None,
+        hessian: Any = None,
+        lam: float = 0.0,
+        correction: float = 1.0,
+        sharpen: float = 3.0,
+        hard: bool = False,
+        solver: Any = "auto",
+        feature_costs: Any = None,
+        mu: float = 0.0,
+        budget: float | None = None,
+        categorical_features: Any = "from_dtype",
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.scale = scale
+        self.preset = preset
+        self.rule = rule
+        self.propagation = propagation
+        self.hessian = hessian
+        self.lam = lam
+        self.correction = correction
+        self.sharpen = sharpen
+        self.hard = hard
+        self.solver = solver
+        self.feature_costs = feature_costs
+        self.mu = mu
+        self.budget = budget
+        self.categorical_features = categorical_features
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _open(self, X: Any, y: NDArray[Any], sample_weight: Any) -> tuple[Any, Table, NDArray[np.float64] | None]:
         """Check settings and data; return the wrapped estimator's copy, the rows and their weights."""
@@ -70,13 +115,13 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         costs = None if self.feature_costs is None else self._bind_costs()
         evaluation = self._evaluation_sets(eval_set, objective_settings["unlabeled"])
         rule_looks = not (self.rule == "labeled" and self.lam == 0)
-        X_graph, graph = graph_of_fit(
+        graph = graph_of_fit(
             table,
             self.graph,
-            n_neighbors=self.n_neighbors,
             memory=self.memory,
             needed=rule_looks,
             settings={
+                "n_neighbors": self.n_neighbors,
                 "weights": self.weights or ("binary" if self.preset == "paper" else "self-tuning"),
                 "metric": self.metric,
                 "scale": self.scale,
@@ -84,11 +129,9 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                 "verbose": bool(self.verbose),
             },
         )
-        passed_on = {} if X_graph is None else {"n_neighbors": self.n_neighbors, "metric": self.metric}
         self.objective_: GRBBObjective = grbb_objective(
-            X_graph,
-            y,
-            graph=graph,
+            y=y,
+            **graph,
             preset=self.preset,
             rule=self.rule,
             propagation=self.propagation,
@@ -102,7 +145,6 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
             solver=self.solver,
             n_jobs=self.n_jobs,
             verbose=bool(self.verbose),
-            **passed_on,
             **objective_settings,
         )
         job = Job(
@@ -153,66 +195,6 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         costs = self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
         names = getattr(self, "feature_names_in_", None)
         return costs.bind(self.n_features_in_ if names is None else [str(name) for name in names])
-
-    def _categorical(self, names: list[str] | None, n_columns: int, of_booster: Sequence[Any]) -> tuple[int, ...]:
-        """Return the positions of columns that are called categorical, by the user or by the wrapped estimator."""
-        asked = self.categorical_features
-        if isinstance(asked, str):
-            if asked != "from_dtype":
-                raise ValueError(
-                    f"categorical_features must be 'from_dtype' or a list of columns, got {asked!r}. Put it in a list."
-                )
-            asked = None
-        listed = [] if asked is None else np.asarray(asked).tolist()
-        if listed and all(isinstance(entry, bool) for entry in listed):
-            listed = np.flatnonzero(listed).tolist()
-        positions = set()
-        for entry in [*listed, *of_booster]:
-            known = names is not None and entry in names if isinstance(entry, str) else 0 <= int(entry) < n_columns
-            if not known:
-                raise ValueError(f"categorical_features names column {entry!r}, but X has no such column.")
-            positions.add(names.index(entry) if names is not None and isinstance(entry, str) else int(entry))
-        return tuple(sorted(positions))
-
-    def _read(self, X: Any, *, reset: bool, of_booster: Sequence[Any] = ()) -> Table:
-        """Return X as numbers, checked as scikit-learn does."""
-        if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if X.shape[0] < (2 if reset else 1) or X.shape[1] == 0:
-                raise ValueError(
-                    f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s), while a minimum of "
-                    f"{2 if reset else 1} and 1 is required."
-                )
-            names = [str(name) for name in X.columns]
-            asked = self._categorical(names, len(names), of_booster) if reset else ()
-            table = read_frame(X, asked, self._schema, self._unseen)
-            if np.isinf(table.values).any():
-                raise ValueError("X contains infinity. Replace it by NaN (missing) or by a finite number.")
-        else:
-            values = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=2 if reset else 1,
-            )
-            if reset:
-                table = Table(values, Schema(self._categorical(None, values.shape[1], of_booster)))
-                _check_codes(table)
-            else:
-                table = Table(values, self._schema or Schema())
-        if reset:
-            self._schema = table.schema
-        return table if np.isnan(self._missing) else _with_nan(table, self._missing)
-
-    def _booster_names(self) -> tuple[str, ...] | None:
-        """Return the column names, if both libraries would keep them as they are."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or not all(_PLAIN_NAME.fullmatch(str(name)) for name in names):
-            return None
-        return tuple(str(name) for name in names) if len(set(names)) == len(names) else None
 
     def _evaluation_sets(self, eval_set: Any, unlabeled: Any) -> list[EvaluationSet]:
         if eval_set is None:
@@ -352,34 +334,3 @@ class GRBBModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         else:
             X = np.asarray(X)[rows]
         return X, y[rows], None if sample_weight is None else np.asarray(sample_weight)[rows]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
-
-
-def _with_nan(table: Table, missing: float) -> Table:
-    """Replace the number that stands for a missing value by NaN, for the booster and the graph alike."""
-    values = table.values.copy()
-    numbers = values.data if sp.issparse(values) else values
-    numbers[numbers == missing] = np.nan
-    return Table(values, table.schema)
-
-
-def _check_codes(table: Table) -> None:
-    """Refuse categorical columns of an array that do not hold codes."""
-    if sp.issparse(table.values):
-        if table.schema.categorical:
-            raise ValueError("Categorical columns of a sparse matrix are not supported. Pass a frame or a dense array.")
-        return
-    for j in table.schema.categorical:
-        codes = table.values[:, j]
-        codes = codes[~np.isnan(codes)]
-        if (codes < 0).any() or (codes != np.floor(codes)).any() or (codes >= 2**24).any():
-            raise ValueError(
-                f"Column {j} is categorical and must hold codes 0, 1, 2, ... (NaN where missing). Encode it, or pass a "
-                "pandas or polars frame with a categorical column."
-            )

@@ -153,32 +153,34 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
-        self.estimator = estimator
-        self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.metric = metric
-        self.scale = scale
-        self.preset = preset
-        self.rule = rule
-        self.propagation = propagation
-        self.hessian = hessian
-        self.lam = lam
-        self.correction = correction
-        self.sharpen = sharpen
-        self.hard = hard
-        self.solver = solver
-        self.feature_costs = feature_costs
-        self.mu = mu
-        self.budget = budget
+        super().__init__(
+            estimator,
+            graph=graph,
+            n_neighbors=n_neighbors,
+            weights=weights,
+            metric=metric,
+            scale=scale,
+            preset=preset,
+            rule=rule,
+            propagation=propagation,
+            hessian=hessian,
+            lam=lam,
+            correction=correction,
+            sharpen=sharpen,
+            hard=hard,
+            solver=solver,
+            feature_costs=feature_costs,
+            mu=mu,
+            budget=budget,
+            categorical_features=categorical_features,
+            memory=memory,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.classes = classes
         self.class_weight = class_weight
         self.unlabeled = unlabeled
-        self.categorical_features = categorical_features
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, eval_set: Any = None, callbacks: Any = None

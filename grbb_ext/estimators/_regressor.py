@@ -108,57 +108,6 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
 
     _task = "regression"
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        graph: Any = "knn",
-        n_neighbors: int = 9,
-        weights: Any = None,
-        metric: str = "euclidean",
-        scale: Any = "auto",
-        preset: Any = None,
-        rule: Any = None,
-        propagation: Any = None,
-        hessian: Any = None,
-        lam: float = 0.0,
-        correction: float = 1.0,
-        sharpen: float = 3.0,
-        hard: bool = False,
-        solver: Any = "auto",
-        feature_costs: Any = None,
-        mu: float = 0.0,
-        budget: float | None = None,
-        categorical_features: Any = "from_dtype",
-        memory: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.metric = metric
-        self.scale = scale
-        self.preset = preset
-        self.rule = rule
-        self.propagation = propagation
-        self.hessian = hessian
-        self.lam = lam
-        self.correction = correction
-        self.sharpen = sharpen
-        self.hard = hard
-        self.solver = solver
-        self.feature_costs = feature_costs
-        self.mu = mu
-        self.budget = budget
-        self.categorical_features = categorical_features
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, eval_set: Any = None, callbacks: Any = None
     ) -> GRBBRegressor:

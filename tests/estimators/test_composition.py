@@ -108,7 +108,7 @@ def test_memory_builds_a_graph_once(classifier, moons, tmp_path, monkeypatch):
     again = GRBBClassifier(classifier(max_depth=1), memory=str(tmp_path)).fit(X, y)
     assert (first.graph_ != again.graph_).nnz == 0
     assert memory.cache(knn_graph, ignore=["n_jobs", "verbose"]).check_call_in_cache(
-        X, 9, weights="self-tuning", metric="euclidean", scale="auto", n_jobs=None, verbose=False
+        X, n_neighbors=9, weights="self-tuning", metric="euclidean", scale="auto", n_jobs=None, verbose=False
     )
 
 
