@@ -5,9 +5,9 @@ to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the 
 (:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`); beside them what features
 cost (:mod:`grbb_ext.costs`), a booster's trees as arrays (:mod:`grbb_ext.forest`), prediction that fetches features on
 demand (:mod:`grbb_ext.ondemand`), how far predictions vary (:mod:`grbb_ext.variance`) and which rows to label next
-(:mod:`grbb_ext.labeling`). :mod:`grbb_ext.estimators` puts them behind the interface of scikit-learn, with folds, scores
-and choices that are right for few labels (:mod:`grbb_ext.model_selection`) and pictures (:mod:`grbb_ext.plotting`).
-Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
+(:mod:`grbb_ext.labeling`). :mod:`grbb_ext.estimators` puts them behind the interface of scikit-learn, with folds,
+scores and choices that are right for few labels (:mod:`grbb_ext.model_selection`) and pictures
+(:mod:`grbb_ext.plotting`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
 """
 
 from pathlib import Path as _Path

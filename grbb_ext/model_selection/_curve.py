@@ -142,6 +142,11 @@ class ScoreCostCurve:
         """
         score, cost = self.under(budget)
         mean, price = np.round(score.mean(axis=0), _DIGITS), cost.mean(axis=0)
+        if np.isnan(self.score.mean(axis=0)).all():
+            raise ValueError(
+                f"{self.score_name} is NaN in some fold of every model, e.g. where the test rows hold a single class. "
+                "Use fewer folds, or another score."
+            )
         if np.isnan(mean).all():
             raise ValueError(
                 f"A budget of {budget:g} does not pay for the first round of any mu in every fold; first rounds cost "
@@ -171,7 +176,7 @@ class ScoreCostCurve:
         X, y
             The rows, as given to :func:`score_cost_curve`.
         budget : float or None
-            The most that the model may cost; None is no limit.
+            The most that the model may cost; None is the estimator's own budget, if it has one.
         **fit_params
             Passed to ``fit``.
 
@@ -183,7 +188,8 @@ class ScoreCostCurve:
         if self.estimator is None:
             raise ValueError("The curve has no estimator to train: make it with score_cost_curve(estimator, X, y).")
         best = self.best_under(budget)
-        chosen = {"mu": best.mu, "budget": budget, self.n_rounds_name: best.n_rounds}
+        limits = [limit for limit in (budget, self.estimator.budget) if limit is not None]
+        chosen = {"mu": best.mu, "budget": min(limits, default=None), self.n_rounds_name: best.n_rounds}
         return clone(self.estimator).set_params(**chosen).fit(X, y, **fit_params)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:

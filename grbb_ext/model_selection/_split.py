@@ -106,7 +106,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
         y : array-like of shape (N,)
             Labels, with the marker where there is none.
         groups : array-like of shape (N,) or None
-            The group of every row, labelled or not. No group is on both sides.
+            The group of every row, labelled or not; None for an unlabelled row of no group. No group is on both sides.
 
         Yields
         ------
@@ -138,7 +138,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
                     tested = group[labeled[test]]
                     self._check_groups(tested, group[labeled[train]])
                     if self.unlabeled_of_test_groups == "drop":
-                        kept = free[~np.isin(group[free], tested)]
+                        kept = free[~_among(group[free], tested)]
                 yield np.sort(np.concatenate([labeled[train], kept])), labeled[test]
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -202,12 +202,18 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
             yield _folds(int(self.cv), target, groups, stratify, shuffle, seed if shuffle else None)
 
     def _check_groups(self, tested: NDArray[Any], trained: NDArray[Any]) -> None:
-        both = tested[np.isin(tested, trained)]
+        both = tested[_among(tested, trained)]
         if both.size:
             raise ValueError(
                 f"{self.cv!r} puts the group {both.tolist()[0]!r} on both sides. Use a splitter that keeps groups "
                 "together (GroupKFold, StratifiedGroupKFold, LeaveOneGroupOut, a number of folds), or leave groups out."
             )
+
+
+def _among(values: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are among others; unlike np.isin for names and None side by side, too."""
+    known = set(others.tolist())
+    return np.array([value in known for value in values.tolist()], dtype=bool)
 
 
 def _folds(

@@ -109,6 +109,8 @@ class CostAccuracyDisplay:
             if not best or top > best[-1]:  # only what a larger budget improves is drawn
                 budgets.append(float(budget))
                 best.append(top)
+        if not best:
+            curve.best_under(None)  # says why there is none
         display = cls(
             mu=curve.mu,
             cost=curve.mean_cost[:, -1],

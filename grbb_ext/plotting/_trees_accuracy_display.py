@@ -157,6 +157,8 @@ class TreesAccuracyDisplay:
 
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+        if np.isnan(self.score).all():
+            raise ValueError(f"There is nothing to draw: {self.score_name} is NaN after every round.")
         n_lines, n_rounds = self.score.shape
         rounds = np.arange(1, n_rounds + 1)
         several = self.mu is not None and n_lines > 1
@@ -175,7 +177,7 @@ class TreesAccuracyDisplay:
                 low, high = self.score[i] - self.error[i], self.score[i] + self.error[i]
                 label = "± standard error" if i == n_lines - 1 and name is None else None
                 ax.fill_between(rounds, low, high, color=line.get_color(), alpha=0.2, lw=0, label=label)
-        m, t = np.unravel_index(int(np.argmax(self.score)), self.score.shape)
+        m, t = np.unravel_index(int(np.nanargmax(self.score)), self.score.shape)
         value = f", mu {self.mu[m]:.3g}" if several and self.mu is not None else ""
         label = f"best: {self.score[m, t]:.3f} after {t + 1} rounds{value}"
         color = self.lines_[m].get_color()

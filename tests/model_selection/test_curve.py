@@ -121,6 +121,20 @@ def test_fit_best_sets_mu_rounds_and_the_hard_budget():
     assert fitted.seen_ == ("X", "y", "w")
     assert curve.fit_best("X", "y", None).get_params() == {"mu": 0.0, "budget": None, "n_estimators": 2}
     assert original.get_params() == Recorder().get_params()
+    original.budget = 1.5  # the estimator's own limit is never raised
+    assert curve.fit_best("X", "y", 3).budget == 1.5
+    assert curve.fit_best("X", "y", None).budget == 1.5
+    assert curve.fit_best("X", "y", 1).budget == 1
+
+
+def test_scores_that_are_not_numbers():
+    score, cost = np.array([[[np.nan, 0.9]], [[0.5, 0.7]]]), np.ones((2, 1, 2))
+    curve = ScoreCostCurve(np.array([0.0]), score, cost, np.full((2, 1), 2), "roc_auc")
+    assert curve.best_under(None).n_rounds == 2
+    score[1, 0, 1] = np.nan
+    for budget in (None, 5):
+        with pytest.raises(ValueError, match="roc_auc is NaN in some fold of every model"):
+            curve.best_under(budget)
 
 
 def test_bad_calls():

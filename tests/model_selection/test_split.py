@@ -213,6 +213,13 @@ def test_fewer_labels_than_folds_with_groups_warn():
         check_invariants(list(SemiSupervisedSplit(3, shuffle=True, random_state=0).split(None, y, groups)), y, groups)
 
 
+def test_unlabeled_rows_without_a_group_stay():
+    y, groups = [0, -1, 1, -1, 0, 1, -1], ["a", "a", "b", None, "c", "d", None]
+    for train, test in SemiSupervisedSplit(2).split(None, y, groups):
+        assert np.isin([3, 6], train).all()
+        assert (1 in train) == (0 not in test)
+
+
 def test_unlabeled_rows_of_a_tested_group():
     y, groups = np.array([0, -1, 1, -1, 0, -1, 1, -1]), np.array(list("aabbccdd"))
     dropped = list(SemiSupervisedSplit(LeaveOneGroupOut()).split(None, y, groups))

@@ -151,6 +151,14 @@ def test_bad_calls(kind):
         kind.from_curve({})
 
 
+@pytest.mark.parametrize("kind", [CostAccuracyDisplay, TreesAccuracyDisplay])
+def test_scores_that_are_not_numbers(kind):
+    made = curve()
+    made.score[0] = np.nan
+    with pytest.raises(ValueError, match="accuracy is NaN"):
+        kind.from_curve(made)
+
+
 def test_a_model_that_is_not_fitted():
     with pytest.raises(NotFittedError):
         TreesAccuracyDisplay.from_estimator(GRBBClassifier(BOOSTER), X, TRUTH)
