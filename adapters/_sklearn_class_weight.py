@@ -46,6 +46,28 @@ def unbalance_weight(labels: Labels) -> dict[Any, float]:
     return {labels.classes.tolist()[rare]: max(n_positive, n_negative) / min(n_positive, n_negative)}
 
 
+def check_task(given: dict[str, Any], num_class: Any, classes: Any) -> None:
+    """Refuse weights of classes where there are none, and a number of classes that is not that of y.
+
+    Examples
+    --------
+    >>> check_task({"scale_pos_weight": 2.0}, None, None)
+    Traceback (most recent call last):
+        ...
+    ValueError: scale_pos_weight=2.0 of the wrapped estimator is for classes. Use sample_weight for a regression.
+    """
+    for name, value in given.items():
+        if classes is None and value is not None:
+            raise ValueError(
+                f"{name}={value!r} of the wrapped estimator is for classes. Use sample_weight for a regression."
+            )
+    if num_class is not None and int(num_class) not in (0, 1 if classes is None else len(classes)):
+        raise ValueError(
+            f"num_class={num_class!r} of the wrapped estimator does not fit y. Leave it out; classes= names classes "
+            "that have no label."
+        )
+
+
 def choose(own: Any, of_booster: dict[str, Any]) -> Any:
     """Return the one weight of classes that was given, or refuse several.
 

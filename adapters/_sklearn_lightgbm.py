@@ -150,6 +150,13 @@ def _params(job: Job) -> dict[str, Any]:
             "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none (no label "
             "reaches them, or rule='labeled'). Use its default, 0.001."
         )
+    positive = parameters.get(params, "scale_pos_weight")
+    weights = {
+        "class_weight": params.get("class_weight"),
+        "is_unbalance": True if parameters.is_true(parameters.get(params, "is_unbalance", False)) else None,
+        "scale_pos_weight": None if positive == 1 else positive,
+    }
+    class_weights.check_task(weights, parameters.get(params, "num_class"), job.obj.classes_)
     for name in ("is_unbalance", "scale_pos_weight", "categorical_feature", "num_class"):
         parameters.pop(params, name)
     for name in ("class_weight", "importance_type"):

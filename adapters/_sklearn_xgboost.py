@@ -119,6 +119,9 @@ def _params(job: Job) -> dict[str, Any]:
             raise ValueError(f"{name} of the wrapped estimator belongs to another loss. Leave it out.")
     if params.get("booster") == "gblinear":
         raise ValueError("booster='gblinear' has no trees. Use 'gbtree' or 'dart'.")
+    positive = params.get("scale_pos_weight")
+    weights = {"scale_pos_weight": None if positive == 1 else positive}
+    class_weights.check_task(weights, params.get("num_class"), job.obj.classes_)
     start = params.pop("base_score", None)
     for name in ("objective", "eval_metric", "scale_pos_weight", "num_class", "disable_default_eval_metric"):
         params.pop(name, None)

@@ -194,6 +194,28 @@ def test_other_losses_of_regressors_are_refused(moons, wrapped):
         GRBBRegressor(wrapped).fit(X, truth)
 
 
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        XGBRegressor(scale_pos_weight=2.0),
+        LGBMRegressor(scale_pos_weight=2.0),
+        LGBMRegressor(is_unbalance=True),
+        LGBMRegressor(class_weight="balanced"),
+    ],
+)
+def test_weights_of_classes_are_refused_for_numbers(moons, wrapped):
+    X, truth, _ = moons
+    with pytest.raises(ValueError, match="is for classes"):
+        GRBBRegressor(wrapped).fit(X, truth)
+
+
+def test_the_number_of_classes_must_be_that_of_y(classifier, moons):
+    X, _, y = moons
+    assert GRBBClassifier(classifier(num_class=2)).fit(X, y).n_iter_ == 10
+    with pytest.raises(ValueError, match="num_class=3"):
+        GRBBClassifier(classifier(num_class=3)).fit(X, y)
+
+
 def test_leaves_without_curvature_are_refused_for_lightgbm(moons):
     X, _, y = moons
     with pytest.raises(ValueError, match="min_child_weight=0"):
