@@ -104,7 +104,8 @@ class PropagationDisplay:
         coordinates : array-like of shape (N, 2), default=None
             Where to draw the rows, in place of X: an embedding of your own.
         raw_scores : array-like of shape (N,) or (N, K), default=None
-            Raw scores at which the gradient is taken; None is 0, before the first tree.
+            Raw scores at which the gradient is taken; None is before the first tree: 0, or for regression the mean of
+            the labels.
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw; None makes a figure.
         **keywords
@@ -131,7 +132,8 @@ class PropagationDisplay:
             raise ValueError("Coordinates must be finite: replace missing ones.")
         K = obj.n_outputs_
         shape = (obj.n_rows_,) if K == 1 else (obj.n_rows_, K)
-        H = np.zeros(shape) if raw_scores is None else np.asarray(raw_scores, dtype=np.float64)
+        start = 0.0 if obj.classes_ is not None else float(obj.labeled_targets_.mean())
+        H = np.full(shape, start) if raw_scores is None else np.asarray(raw_scores, dtype=np.float64)
         gradient = np.asarray(obj(H)[0], dtype=np.float64)
         display = cls(
             coordinates=at,

@@ -154,6 +154,7 @@ class TreesAccuracyDisplay:
             Itself, with `ax_`, `figure_` and `lines_`.
         """
         import matplotlib.pyplot as plt
+        from matplotlib.ticker import MaxNLocator
 
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
@@ -185,6 +186,8 @@ class TreesAccuracyDisplay:
             [t + 1], [self.score[m, t]], marker="*", color=color, mec="black", ms=11, ls="", label=label
         )
         ax.set(xlabel="boosting rounds", ylabel=self.score_name + (", mean over folds" if self.averaged else ""))
+        if ax.get_xscale() == "linear":  # there is no half round
+            ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -105,6 +105,7 @@ def test_trees_accuracy_lines(n_mu, bar):
     m, t = np.argwhere(made.mean_score == top)[0]
     assert f"best: {top:.3f} after {t + 1} rounds, mu {made.mu[m]:.3g}" in legend_texts(display.ax_)
     assert display.ax_.get_xlabel() == "boosting rounds"
+    assert_array_equal(display.ax_.get_xticks() % 1, 0)
     assert_inside(display)
 
 
