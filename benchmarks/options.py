@@ -1,0 +1,53 @@
+"""What the command line says to every question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.results import RESULTS
+
+QUICK_RESULTS = Path("docs/_build/quick")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a run.
+
+    Attributes
+    ----------
+    quick : bool
+        Small, on data that every machine has, in minutes; the results go to a folder of their own.
+    seeds : int or None
+        Trials of each kind; None is the question's own number.
+    jobs : int
+        Processes.
+    methods, data : tuple of str
+        Only these; empty means all.
+    without : tuple of str
+        Methods to leave out.
+    labels : tuple of int
+        Only these numbers of labels; empty means all.
+    report : bool
+        Only make tables and pictures from the CSV.
+    forget : tuple of str
+        Methods whose rows are removed first.
+    output : Path or None
+        Folder of the CSV, tables and pictures; None is ``docs/results``, or ``docs/_build/quick`` for a quick run.
+    """
+
+    quick: bool = False
+    seeds: int | None = None
+    jobs: int = 1
+    methods: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    labels: tuple[int, ...] = ()
+    report: bool = False
+    forget: tuple[str, ...] = ()
+    output: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where results go."""
+        return self.output or (QUICK_RESULTS if self.quick else RESULTS)

@@ -1,0 +1,124 @@
+"""The rivals question: every method on every set, clean and with irrelevant columns, with 5, 20 and 100 labels.
+
+Half of the seeds (0-9) may be used to choose between variants of a method, the other half (10-19) confirms the choice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.data import DataSet, is_available, load
+from benchmarks.options import Options
+from benchmarks.results import ROW, ResultTable, package_versions
+from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, TREES, Problem, bins
+from benchmarks.runner import Row, run_tasks
+from benchmarks.splits import NOISES, Noise, draw
+
+#: The sets of the prototype, then sets on which nobody tuned.
+INSIDE = ("digits", "scene15", "coil20", "usps", "mnist3v8", "cbcl_faces", "isolet", "heart_disease", "thyroid")
+OUTSIDE = ("wine", "breast_cancer", "flights", "mq2008", "digits1v8", "digits4v9", "usps3v5")
+QUICK = ("digits1v8", "wine")
+LABELS = (20, 5, 100)
+SLOW = ("self-training", "paper", "labeled only, all bins", "laplace, booster", "poisson, booster")
+N_SEEDS, QUICK_SEEDS = 20, 4
+
+
+class Task(NamedTuple):
+    """The methods that are missing of one split."""
+
+    data: str
+    noise: Noise
+    n_labels: int
+    seed: int
+    methods: tuple[str, ...]
+
+
+def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int, int]]]:
+    """Return methods, and data set, noise, number of labels and seed, the most important first.
+
+    First 20 labels on clean columns, for all sets, seed by seed; then with irrelevant columns; then 5 and 100 labels.
+    In each stage the methods that take longest come last. A run that is stopped early has the same seeds for all sets.
+    """
+    names = options.data or (QUICK if options.quick else (*INSIDE, *OUTSIDE))
+    known = [name for name in names if options.data or is_available(name)]
+    n_seeds = options.seeds or (QUICK_SEEDS if options.quick else N_SEEDS)
+    labels = options.labels or ((20,) if options.quick else LABELS)
+    clean: tuple[Noise, ...] = ("none",)
+    stages = [(n_labels, noises) for noises in (clean, NOISES[1:]) for n_labels in labels]
+    asked = [m for m in options.methods or METHODS if m not in options.without]
+    # 20 labels with irrelevant columns matter more than other numbers of labels without.
+    stages.sort(key=lambda stage: (stage[0] != LABELS[0], stage[1] != clean))
+    for n_labels, noises in stages:
+        for slow in (False, True):
+            methods = [m for m in asked if (m in SLOW) == slow]
+            for seed, noise, name in product(range(n_seeds), noises, known):
+                yield methods, (name, noise, n_labels, seed)
+
+
+def key(method: str, data: str, noise: str, n_labels: int, seed: int) -> dict[str, Any]:
+    """Return what identifies a trial in the CSV."""
+    settings = {"depth": DEPTH, "eta": LEARNING_RATE, "max_bin": bins(load(data).X.shape[1])}
+    return {
+        "data": data,
+        "method": method,
+        "seed": seed,
+        "n_labels": n_labels,
+        "noise": noise,
+        "settings": json.dumps(settings),
+    }
+
+
+def missing(table: ResultTable, options: Options) -> list[Task]:
+    """Return the splits with methods that have not run."""
+    tasks = []
+    for methods, split in splits(options):
+        wanted = tuple(method for method in methods if not table.has(key(method, *split), len(TREES)))
+        if wanted:
+            tasks.append(Task(*split, wanted))
+    return tasks
+
+
+def price(data: DataSet, columns: list[int] | None) -> float | str:
+    """Return what the columns cost; '' where there are no prices. Irrelevant columns come after the real ones, free."""
+    if data.costs is None or columns is None:
+        return ""
+    return round(data.costs.total([data.names[j] for j in columns if j < len(data.names)]), 2)
+
+
+def work(task: Task) -> list[Row]:
+    """Run the methods of a split and return a row for each method and number of trees."""
+    data = load(task.data)
+    split = draw(data, task.seed, task.n_labels, task.noise)
+    problem = Problem(split, bins(data.X.shape[1]))
+    rows: list[Row] = []
+    for method in task.methods:
+        fitted, seconds = problem.timed(METHODS[method])
+        for trees in TREES:
+            used = fitted.features(trees)
+            rows.append(
+                key(method, *task[:-1])
+                | {
+                    "trees": trees,
+                    "metric": "accuracy",
+                    "cost": price(data, used),
+                    "value": round(float(np.mean(fitted.classes(trees) == split.truth)), 5),
+                    "seconds": round(seconds, 3),
+                    "details": json.dumps(fitted.details) if fitted.details else "",
+                }
+                | package_versions()
+            )
+    return rows
+
+
+def run(options: Options) -> int:
+    """Run what is missing, write tables and picture, and return how many tasks failed."""
+    table = ResultTable(options.folder / "rivals.csv", row=ROW)
+    for method in options.forget:
+        print(f"forgot {table.forget(method=method)} rows of {method}")
+    failures = 0 if options.report else run_tasks(table, missing(table, options), work, "rivals", options.jobs)
+    return failures
