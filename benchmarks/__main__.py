@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 #: Each question is a module with ``run(options) -> number of failures``; its docstring says what is asked.
-QUESTIONS = {"rivals": "benchmarks.study"}
+QUESTIONS = {"rivals": "benchmarks.study", "equal_cost": "benchmarks.equal_cost"}
 #: Questions about time use all cores; the others run trials with one thread each, so that --jobs divides the machine.
 ALL_THREADS = {"speed"}
 

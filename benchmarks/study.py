@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from benchmarks.data import DataSet, is_available, load
+from benchmarks import study_report
+from benchmarks.data import is_available, load
 from benchmarks.options import Options
-from benchmarks.results import ROW, ResultTable, package_versions
+from benchmarks.results import ROW, ResultTable
 from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, TREES, Problem, bins
 from benchmarks.runner import Row, run_tasks
 from benchmarks.splits import NOISES, Noise, draw
+from benchmarks.trial_rows import rows_of
 
 #: The sets of the prototype, then sets on which nobody tuned.
 INSIDE = ("digits", "scene15", "coil20", "usps", "mnist3v8", "cbcl_faces", "isolet", "heart_disease", "thyroid")
@@ -83,35 +83,18 @@ def missing(table: ResultTable, options: Options) -> list[Task]:
     return tasks
 
 
-def price(data: DataSet, columns: list[int] | None) -> float | str:
-    """Return what the columns cost; '' where there are no prices. Irrelevant columns come after the real ones, free."""
-    if data.costs is None or columns is None:
-        return ""
-    return round(data.costs.total([data.names[j] for j in columns if j < len(data.names)]), 2)
-
-
 def work(task: Task) -> list[Row]:
     """Run the methods of a split and return a row for each method and number of trees."""
     data = load(task.data)
     split = draw(data, task.seed, task.n_labels, task.noise)
     problem = Problem(split, bins(data.X.shape[1]))
+    costs, n_real = data.costs, data.X.shape[1]
+    # Irrelevant columns come after the real ones and are free.
+    price = None if costs is None else lambda columns: costs.total([j for j in columns if j < n_real])
     rows: list[Row] = []
     for method in task.methods:
         fitted, seconds = problem.timed(METHODS[method])
-        for trees in TREES:
-            used = fitted.features(trees)
-            rows.append(
-                key(method, *task[:-1])
-                | {
-                    "trees": trees,
-                    "metric": "accuracy",
-                    "cost": price(data, used),
-                    "value": round(float(np.mean(fitted.classes(trees) == split.truth)), 5),
-                    "seconds": round(seconds, 3),
-                    "details": json.dumps(fitted.details) if fitted.details else "",
-                }
-                | package_versions()
-            )
+        rows += rows_of(key(method, *task[:-1]), fitted, seconds, split.truth, price)
     return rows
 
 
@@ -121,4 +104,6 @@ def run(options: Options) -> int:
     for method in options.forget:
         print(f"forgot {table.forget(method=method)} rows of {method}")
     failures = 0 if options.report else run_tasks(table, missing(table, options), work, "rivals", options.jobs)
+    if rows := table.read():
+        print(study_report.write(rows, options.folder))
     return failures

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from benchmarks.rivals import _graphlearning, _ours, _propagate, _scikit
 from benchmarks.rivals._booster import DEPTH, LEARNING_RATE, TREES, Fitted, fit_labeled, fit_targets, parameters
-from benchmarks.rivals._problem import Problem, bins
+from benchmarks.rivals._problem import Limit, Problem, bins
 
 __all__ = [
     "DEPTH",
@@ -14,7 +14,9 @@ __all__ = [
     "METHODS",
     "OURS",
     "TREES",
+    "UNDER_BUDGET",
     "Fitted",
+    "Limit",
     "Problem",
     "bins",
     "fit_labeled",
@@ -44,3 +46,13 @@ METHODS: dict[str, Method] = OURS | {
 }
 if _graphlearning.is_installed():
     METHODS |= {"laplace, booster": _graphlearning.laplace, "poisson, booster": _graphlearning.poisson}
+
+#: The methods that can train under a budget: all that end in our own call of the booster.
+UNDER_BUDGET: dict[str, Method] = {
+    "default": METHODS["default"],
+    "default, affordable graph": _ours.default_affordable,
+    **{
+        name: METHODS[name]
+        for name in ("knn smooth", "labeled only", "hard", "soft", "hard, PCA graph", "spreading, booster")
+    },
+}

@@ -10,6 +10,7 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from benchmarks.rivals._problem import Problem
+from grbb_ext.adapters.xgboost import GreedyMiser
 
 TREES = (10, 50)
 DEPTH, LEARNING_RATE = 4, 0.3
@@ -53,11 +54,12 @@ def of_booster(booster: xgb.Booster, problem: Problem) -> Fitted:
 
     def features(trees: int) -> list[int]:
         names = booster.feature_names
-        used = booster[:trees].get_score(importance_type="weight")
+        used = booster[: min(trees, booster.num_boosted_rounds())].get_score(importance_type="weight")
         return sorted(names.index(name) if names else int(name[1:]) for name in used)
 
     def predict(trees: int) -> NDArray[Any]:
-        return booster.predict(problem.test_rows, output_margin=True, iteration_range=(0, trees)) > 0
+        last = min(trees, booster.num_boosted_rounds())  # a budget may end training early
+        return booster.predict(problem.test_rows, output_margin=True, iteration_range=(0, last)) > 0
 
     return Fitted(predict, features)
 
@@ -80,20 +82,30 @@ def fit_targets(problem: Problem, q: NDArray[Any]) -> Fitted:
     known = np.isfinite(q)
     data = problem.binned
     data.set_info(label=np.where(known, q, 0.5), weight=known.astype(np.float32))
-    settings = parameters(problem.max_bin) | {"objective": "binary:logistic", "base_score": 0.5}
-    return of_booster(xgb.train(settings, data, max(TREES)), problem)
+    return _train(problem, data)
 
 
 def fit_objective(problem: Problem, obj: Any) -> Fitted:
     """Train with an objective of the package."""
     data = problem.binned
     data.set_info(label=np.zeros(problem.split.y.size), weight=np.empty(0))
-    return of_booster(xgb.train(parameters(problem.max_bin) | {"base_score": 0}, data, max(TREES), obj=obj), problem)
+    return _train(problem, data, obj)
 
 
 def fit_labeled(problem: Problem) -> Fitted:
     """Train on the labelled rows and nothing else, as a user without this package would."""
     rows = problem.labeled
-    data = xgb.QuantileDMatrix(problem.split.X[rows], label=problem.split.y[rows], max_bin=problem.max_bin, nthread=1)
-    settings = parameters(problem.max_bin) | {"objective": "binary:logistic", "base_score": 0.5}
-    return of_booster(xgb.train(settings, data, max(TREES)), problem)
+    X, y = problem.split.X[rows], problem.split.y[rows]
+    return _train(problem, xgb.QuantileDMatrix(X, label=y, max_bin=problem.max_bin, nthread=1))
+
+
+def _train(problem: Problem, data: xgb.DMatrix, obj: Any = None) -> Fitted:
+    """Train with an objective, or with the built-in logistic loss, and pay for columns where there is a limit."""
+    logistic = {"objective": "binary:logistic", "base_score": 0.5}
+    settings = parameters(problem.max_bin) | (logistic if obj is None else {"base_score": 0})
+    callbacks = []
+    if problem.limit is not None:
+        settings["verbosity"] = 0  # that the budget is used up is no news
+        miser = GreedyMiser(problem.limit.costs, obj or logistic["objective"], data, budget=problem.limit.budget)
+        callbacks.append(miser)
+    return of_booster(xgb.train(settings, data, max(TREES), obj=obj, callbacks=callbacks), problem)

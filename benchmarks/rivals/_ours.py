@@ -29,3 +29,11 @@ def paper(problem: Problem) -> Fitted:
 def labeled_bins(problem: Problem) -> Fitted:
     """Learn from the labelled rows only, but with the bins of all rows, as ``rule="labeled"`` does."""
     return fit_objective(problem, grbb_objective(None, problem.split.y, rule="labeled", verbose=False))
+
+
+def default_affordable(problem: Problem) -> Fitted:
+    """Take the default, with a graph on the columns that the budget could buy one by one."""
+    assert problem.limit is not None
+    costs, budget = problem.limit.costs, problem.limit.budget
+    columns = [j for j in range(problem.split.X.shape[1]) if costs.total([j]) <= budget]
+    return fit_objective(problem, grbb_objective(problem.split.X[:, columns], problem.split.y, verbose=False))

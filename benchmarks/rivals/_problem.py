@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from benchmarks.splits import Split
-from grbb_ext import knn_graph
+from grbb_ext import FeatureCosts, knn_graph
 from grbb_ext.graph._columns import prepare_columns
 
 Made = TypeVar("Made")
@@ -26,14 +27,24 @@ def bins(n_columns: int) -> int:
     return BINS if n_columns <= WIDE else BINS_WIDE
 
 
+@dataclass(frozen=True)
+class Limit:
+    """Prices of the columns, and the most that a model may spend on them."""
+
+    costs: FeatureCosts
+    budget: float
+
+
 class Problem:
     """A split, and its graph, scaled columns and binned rows, each made when first asked for.
+
+    With `limit`, boosters pay for columns; the graph is a thing of training and uses all of them.
 
     What is shared is timed, and its time is charged to every method that uses it (see :meth:`timed`).
     """
 
-    def __init__(self, split: Split, max_bin: int = BINS) -> None:
-        self.split, self.max_bin = split, max_bin
+    def __init__(self, split: Split, max_bin: int = BINS, limit: Limit | None = None) -> None:
+        self.split, self.max_bin, self.limit = split, max_bin, limit
         self._made: dict[str, Any] = {}
         self._seconds: dict[str, float] = {}
         self._used: set[str] = set()
