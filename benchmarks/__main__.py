@@ -5,12 +5,20 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 #: Each question is a module with ``run(options) -> number of failures``; its docstring says what is asked.
-QUESTIONS = {"rivals": "benchmarks.study", "equal_cost": "benchmarks.equal_cost"}
+QUESTIONS = {
+    "figure1": "benchmarks.figure1",
+    "variance": "benchmarks.variance",
+    "rivals": "benchmarks.study",
+    "equal_cost": "benchmarks.equal_cost",
+    "speed": "benchmarks.speed",
+}
 #: Questions about time use all cores; the others run trials with one thread each, so that --jobs divides the machine.
 ALL_THREADS = {"speed"}
 
@@ -32,10 +40,27 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+def run_all(words: list[str]) -> int:
+    """Run the questions one after another, each in a process of its own, and return how many failed."""
+    failed = []
+    for question in QUESTIONS:
+        print(f"--- {question}", flush=True)
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "benchmarks", *(question if word == "all" else word for word in words)]
+        if subprocess.run(command, check=False).returncode:
+            failed.append(question)
+        print(f"--- {question} took {time.perf_counter() - start:.0f} s", flush=True)
+    if failed:
+        print(f"Not all trials of {', '.join(failed)} could be run: see the messages above.", file=sys.stderr)
+    return len(failed)
+
+
 def main() -> int:
     """Run a question, or all of them one after another."""
     arguments = vars(parser().parse_args())
     question = arguments.pop("question")
+    if question == "all":
+        return run_all(sys.argv[1:])
     if question not in ALL_THREADS:
         # Before numpy is imported, and inherited by the processes of --jobs.
         os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))

@@ -20,7 +20,7 @@ from benchmarks.results import ROW, ResultTable
 from benchmarks.rivals import DEPTH, LEARNING_RATE, TREES, UNDER_BUDGET, Limit, Problem, bins
 from benchmarks.runner import Row, run_tasks
 from benchmarks.splits import draw
-from benchmarks.trial_rows import rows_of
+from benchmarks.trial_rows import missing_of, rows_of
 from grbb_ext import FeatureCosts
 
 #: Dollars, from the cheapest questions to most of the tests. Breast cancer stands in where the files are not there.
@@ -67,8 +67,7 @@ def missing(table: ResultTable, options: Options) -> list[Task]:
     for n_labels, seed, name in product(labels, range(n_seeds), (name for name in names if is_available(name))):
         for budget in BUDGETS[name]:
             split = name, budget, n_labels, seed
-            wanted = tuple(m for m in methods if not table.has(key(m, *split), len(TREES)))
-            if wanted:
+            if wanted := missing_of(table, [key(method, *split) for method in methods]):
                 tasks.append(Task(*split, wanted))
     return tasks
 

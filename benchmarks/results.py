@@ -115,20 +115,29 @@ class ResultTable:
             writer.writerows(rows)
             file.write(text.getvalue().encode())
 
+    def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Put these rows in place of all that were there, whatever their columns."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            self._write(rows)
+
     def forget(self, **values: str) -> int:
         """Remove the rows with these values, e.g. ``method="default"``, and return how many they were."""
         with self._locked():
             rows = self.read()
             kept = [row for row in rows if any(row[name] != value for name, value in values.items())]
             if len(kept) < len(rows):
-                part = self.path.with_suffix(".part")
-                with part.open("w", newline="") as file:
-                    writer = csv.DictWriter(file, self.columns, lineterminator="\n")
-                    writer.writeheader()
-                    writer.writerows(kept)
-                part.replace(self.path)
-        self._counts = None
+                self._write(kept)
         return len(rows) - len(kept)
+
+    def _write(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        part = self.path.with_suffix(".part")
+        with part.open("w", newline="") as file:
+            writer = csv.DictWriter(file, self.columns, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        part.replace(self.path)
+        self._counts = None
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

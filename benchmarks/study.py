@@ -14,10 +14,10 @@ from benchmarks import study_report
 from benchmarks.data import is_available, load
 from benchmarks.options import Options
 from benchmarks.results import ROW, ResultTable
-from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, TREES, Problem, bins
+from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, Problem, bins
 from benchmarks.runner import Row, run_tasks
 from benchmarks.splits import NOISES, Noise, draw
-from benchmarks.trial_rows import rows_of
+from benchmarks.trial_rows import missing_of, rows_of
 
 #: The sets of the prototype, then sets on which nobody tuned.
 INSIDE = ("digits", "scene15", "coil20", "usps", "mnist3v8", "cbcl_faces", "isolet", "heart_disease", "thyroid")
@@ -77,8 +77,7 @@ def missing(table: ResultTable, options: Options) -> list[Task]:
     """Return the splits with methods that have not run."""
     tasks = []
     for methods, split in splits(options):
-        wanted = tuple(method for method in methods if not table.has(key(method, *split), len(TREES)))
-        if wanted:
+        if wanted := missing_of(table, [key(method, *split) for method in methods]):
             tasks.append(Task(*split, wanted))
     return tasks
 

@@ -1,17 +1,22 @@
-"""The rows of a trial: one for each number of trees."""
+"""The rows of a trial, one for each number of trees, and which methods still lack theirs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from benchmarks.data import Labels
-from benchmarks.results import package_versions
+from benchmarks.results import ResultTable, package_versions
 from benchmarks.rivals import TREES, Fitted
 from benchmarks.runner import Row
+
+
+def missing_of(table: ResultTable, keys: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the methods of those trials that have not all of their rows."""
+    return tuple(key["method"] for key in keys if not table.has(key, len(TREES)))
 
 
 def rows_of(
