@@ -14,6 +14,7 @@ from grbb_ext.adapters.xgboost import GreedyMiser
 
 TREES = (10, 50)
 DEPTH, LEARNING_RATE = 4, 0.3
+LOGISTIC: dict[str, Any] = {"objective": "binary:logistic", "base_score": 0.5}
 
 
 def parameters(max_bin: int) -> dict[str, Any]:
@@ -101,11 +102,10 @@ def fit_labeled(problem: Problem) -> Fitted:
 
 def _train(problem: Problem, data: xgb.DMatrix, obj: Any = None) -> Fitted:
     """Train with an objective, or with the built-in logistic loss, and pay for columns where there is a limit."""
-    logistic = {"objective": "binary:logistic", "base_score": 0.5}
-    settings = parameters(problem.max_bin) | (logistic if obj is None else {"base_score": 0})
+    settings = parameters(problem.max_bin) | (LOGISTIC if obj is None else {"base_score": 0})
     callbacks = []
     if problem.limit is not None:
         settings["verbosity"] = 0  # that the budget is used up is no news
-        miser = GreedyMiser(problem.limit.costs, obj or logistic["objective"], data, budget=problem.limit.budget)
+        miser = GreedyMiser(problem.limit.costs, obj or LOGISTIC["objective"], data, budget=problem.limit.budget)
         callbacks.append(miser)
     return of_booster(xgb.train(settings, data, max(TREES), obj=obj, callbacks=callbacks), problem)

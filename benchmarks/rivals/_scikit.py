@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
-from benchmarks.rivals._booster import DEPTH, LEARNING_RATE, TREES, Fitted, fit_targets, of_booster
-from benchmarks.rivals._problem import N_NEIGHBORS, Problem
+from benchmarks.rivals._booster import LOGISTIC, TREES, Fitted, fit_targets, of_booster, parameters
+from benchmarks.rivals._problem import BINS, N_NEIGHBORS, Problem
+
+
+class SharedBooster(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The booster of the study with the two methods that self-training asks for, on any version of XGBoost."""
+
+    def __init__(self, max_bin: int = BINS) -> None:
+        self.max_bin = max_bin
+
+    def fit(self, X: NDArray[Any], y: NDArray[Any]) -> SharedBooster:
+        """Train on rows of class 0 and 1."""
+        self.classes_ = np.array([0, 1])
+        data = xgb.QuantileDMatrix(X, label=y, max_bin=self.max_bin, nthread=1)
+        self.booster_ = xgb.train(parameters(self.max_bin) | LOGISTIC, data, max(TREES))
+        return self
+
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the probability of both classes."""
+        p = self.booster_.predict(xgb.DMatrix(X, nthread=1)).astype(np.float64)
+        return np.column_stack([1 - p, p])
 
 
 def self_training(problem: Problem) -> Fitted:
     """Self-training as it comes (threshold .75, ten iterations at most) over the same booster."""
-    booster = xgb.XGBClassifier(
-        n_estimators=max(TREES),
-        max_depth=DEPTH,
-        learning_rate=LEARNING_RATE,
-        min_child_weight=0,
-        tree_method="hist",
-        max_bin=problem.max_bin,
-        n_jobs=1,
-        base_score=0.5,
-    )
-    model = SelfTrainingClassifier(booster).fit(problem.split.X, problem.split.y)
-    return of_booster(model.estimator_.get_booster(), problem)
+    model = SelfTrainingClassifier(SharedBooster(problem.max_bin)).fit(problem.split.X, problem.split.y)
+    return of_booster(model.estimator_.booster_, problem)
 
 
 def spread(problem: Problem) -> LabelSpreading:
