@@ -156,6 +156,7 @@ def draw(study: Study, path: Path, n_labels: int = 20, trees: int = 50) -> None:
     mpl.use("agg")
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
 
     rivals = [rival for rival in MAIN_RIVALS if rival in study.methods]
     if not rivals:
@@ -164,7 +165,7 @@ def draw(study: Study, path: Path, n_labels: int = 20, trees: int = 50) -> None:
     rows = -(-len(rivals) // columns)
     size = (1.2 + 3.4 * columns, 0.9 + rows * (0.6 + 0.27 * len(study.data)))
     figure, axes = plt.subplots(
-        rows, columns, figsize=size, sharey=True, sharex=True, layout="constrained", squeeze=False
+        rows, columns, figsize=size, sharey=True, sharex="row", layout="constrained", squeeze=False
     )
     styles = {"none": ("#1b6ca8", "o"), "gaussian": ("#d1495b", "s"), "permuted": ("#e8a33d", "^")}
     for ax, rival in zip(axes.flat, rivals, strict=False):
@@ -178,6 +179,7 @@ def draw(study: Study, path: Path, n_labels: int = 20, trees: int = 50) -> None:
         ax.set_yticks(range(len(study.data)), study.data, fontsize=8)
         ax.set_ylim(len(study.data) - 0.5, -0.5)
         ax.grid(axis="x", alpha=0.3)
+        ax.xaxis.set_major_locator(MaxNLocator(5))
         for i in range(1, len(study.data), 2):
             ax.axhspan(i - 0.5, i + 0.5, color="black", alpha=0.04, lw=0)
     for ax in list(axes.flat)[len(rivals) :]:
