@@ -28,6 +28,8 @@ class Options:
         Methods to leave out.
     labels : tuple of int
         Only these numbers of labels; empty means all.
+    rows : int or None
+        The most training rows; None is the question's own number. Results go to files of their own.
     report : bool
         Only make tables and pictures from the CSV.
     forget : tuple of str
@@ -43,6 +45,7 @@ class Options:
     without: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     labels: tuple[int, ...] = ()
+    rows: int | None = None
     report: bool = False
     forget: tuple[str, ...] = ()
     output: Path | None = None

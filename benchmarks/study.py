@@ -16,7 +16,7 @@ from benchmarks.options import Options
 from benchmarks.results import ROW, ResultTable
 from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, Problem, bins
 from benchmarks.runner import Row, run_tasks
-from benchmarks.splits import NOISES, Noise, draw
+from benchmarks.splits import MAX_TRAIN, NOISES, Noise, draw
 from benchmarks.trial_rows import missing_of, rows_of
 
 #: The sets of the prototype, then sets on which nobody tuned.
@@ -35,11 +35,12 @@ class Task(NamedTuple):
     noise: Noise
     n_labels: int
     seed: int
+    rows: int
     methods: tuple[str, ...]
 
 
-def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int, int]]]:
-    """Return methods, and data set, noise, number of labels and seed, the most important first.
+def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int, int, int]]]:
+    """Return methods, and data set, noise, number of labels, seed and most training rows, the most important first.
 
     First 20 labels on clean columns, for all sets, seed by seed; then with irrelevant columns; then 5 and 100 labels.
     In each stage the methods that take longest come last. A run that is stopped early has the same seeds for all sets.
@@ -57,12 +58,13 @@ def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int,
         for slow in (False, True):
             methods = [m for m in asked if (m in SLOW) == slow]
             for seed, noise, name in product(range(n_seeds), noises, known):
-                yield methods, (name, noise, n_labels, seed)
+                yield methods, (name, noise, n_labels, seed, options.rows or MAX_TRAIN)
 
 
-def key(method: str, data: str, noise: str, n_labels: int, seed: int) -> dict[str, Any]:
+def key(method: str, data: str, noise: str, n_labels: int, seed: int, rows: int = MAX_TRAIN) -> dict[str, Any]:
     """Return what identifies a trial in the CSV."""
-    settings = {"depth": DEPTH, "eta": LEARNING_RATE, "max_bin": bins(load(data).X.shape[1])}
+    settings: dict[str, Any] = {} if rows == MAX_TRAIN else {"rows": rows}
+    settings |= {"depth": DEPTH, "eta": LEARNING_RATE, "max_bin": bins(load(data).X.shape[1])}
     return {
         "data": data,
         "method": method,
@@ -85,7 +87,7 @@ def missing(table: ResultTable, options: Options) -> list[Task]:
 def work(task: Task) -> list[Row]:
     """Run the methods of a split and return a row for each method and number of trees."""
     data = load(task.data)
-    split = draw(data, task.seed, task.n_labels, task.noise)
+    split = draw(data, task.seed, task.n_labels, task.noise, max_train=task.rows)
     problem = Problem(split, bins(data.X.shape[1]))
     costs, n_real = data.costs, data.X.shape[1]
     # Irrelevant columns come after the real ones and are free.
@@ -99,10 +101,11 @@ def work(task: Task) -> list[Row]:
 
 def run(options: Options) -> int:
     """Run what is missing, write tables and picture, and return how many tasks failed."""
-    table = ResultTable(options.folder / "rivals.csv", row=ROW)
+    name = "rivals" if options.rows is None else f"rivals_{options.rows}"
+    table = ResultTable(options.folder / f"{name}.csv", row=ROW)
     for method in options.forget:
         print(f"forgot {table.forget(method=method)} rows of {method}")
     failures = 0 if options.report else run_tasks(table, missing(table, options), work, "rivals", options.jobs)
     if rows := table.read():
-        print(study_report.write(rows, options.folder))
+        print(study_report.write(rows, options.folder, name))
     return failures

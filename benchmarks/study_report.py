@@ -197,11 +197,11 @@ def draw(study: Study, path: Path, n_labels: int = 20, trees: int = 50) -> None:
     plt.close(figure)
 
 
-def write(rows: list[dict[str, str]], folder: Path) -> str:
+def write(rows: list[dict[str, str]], folder: Path, name: str = "rivals") -> str:
     """Write ``rivals.md`` (20 labels), ``rivals_all.md`` and ``rivals.png``, and return the first."""
     study = Study(rows)
     text = markdown(study, everything=False)
-    (folder / "rivals.md").write_text(text)
-    (folder / "rivals_all.md").write_text(markdown(study, everything=True))
-    draw(study, folder / "rivals.png")
+    (folder / f"{name}.md").write_text(text)
+    (folder / f"{name}_all.md").write_text(markdown(study, everything=True))
+    draw(study, folder / f"{name}.png")
     return text

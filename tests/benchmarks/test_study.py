@@ -100,7 +100,7 @@ def test_the_picture_leaves_out_rivals_that_have_not_run(tmp_path: Path) -> None
 def test_the_most_important_trials_come_first() -> None:
     order = [split for _, split in study.splits(Options(seeds=2, data=("wine", "digits")))]
     firsts = {split[1:3]: order.index(split) for split in reversed(order)}
-    assert order[:3] == [("wine", "none", 20, 0), ("digits", "none", 20, 0), ("wine", "none", 20, 1)]
+    assert [(name, seed) for name, *_, seed, _ in order[:3]] == [("wine", 0), ("digits", 0), ("wine", 1)]
     assert firsts["none", 20] < firsts["gaussian", 20] < firsts["none", 5] < firsts["none", 100] < firsts["gaussian", 5]
     assert len(order) == 2 * 2 * 2 * 3 * 3  # fast and slow methods, sets, seeds, numbers of labels, kinds of columns
 
@@ -134,6 +134,15 @@ def test_a_quick_run_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {json.loads(r["settings"])["max_bin"] for r in rows} == {256}
     assert study.run(Options(report=True, forget=("hard",), output=tmp_path)) == 0
     assert "forgot 6 rows of hard" in capsys.readouterr().out
+
+
+def test_more_training_rows_have_files_of_their_own(tmp_path: Path) -> None:
+    options = Options(methods=("labeled only",), data=("wine",), seeds=1, labels=(20,), rows=60, output=tmp_path)
+    assert study.run(options) == 0
+    rows = ResultTable(tmp_path / "rivals_60.csv", row=ROW).read()
+    assert {json.loads(r["settings"])["rows"] for r in rows} == {60}
+    assert not (tmp_path / "rivals.csv").exists()
+    assert "rows" not in study.key("hard", "wine", "none", 20, 0)["settings"]
 
 
 def test_equal_cost_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
