@@ -62,7 +62,7 @@ def missing(table: ResultTable, options: Options) -> list[Task]:
     names = options.data or (("breast_cancer",) if options.quick else ("heart_disease", "thyroid"))
     n_seeds = options.seeds or (QUICK_SEEDS if options.quick else N_SEEDS)
     labels = options.labels or (N_LABELS[:1] if options.quick else N_LABELS)
-    methods = [m for m in options.methods or UNDER_BUDGET if m not in options.without]
+    methods = options.choose(UNDER_BUDGET)
     tasks = []
     for n_labels, seed, name in product(labels, range(n_seeds), (name for name in names if is_available(name))):
         for budget in BUDGETS[name]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,13 @@ class Options:
     report: bool = False
     forget: tuple[str, ...] = ()
     output: Path | None = None
+
+    def choose(self, known: Iterable[str]) -> list[str]:
+        """Return the methods that are asked for out of all that the question knows."""
+        known = list(known)
+        if unknown := [name for name in (*self.methods, *self.without) if name not in known]:
+            raise SystemExit(f"There is no method {unknown[0]!r}. Known are: {'; '.join(known)}.")
+        return [name for name in self.methods or known if name not in self.without]
 
     @property
     def folder(self) -> Path:

@@ -51,7 +51,7 @@ def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int,
     labels = options.labels or ((20,) if options.quick else LABELS)
     clean: tuple[Noise, ...] = ("none",)
     stages = [(n_labels, noises) for noises in (clean, NOISES[1:]) for n_labels in labels]
-    asked = [m for m in options.methods or METHODS if m not in options.without]
+    asked = options.choose(METHODS)
     # 20 labels with irrelevant columns matter more than other numbers of labels without.
     stages.sort(key=lambda stage: (stage[0] != LABELS[0], stage[1] != clean))
     for n_labels, noises in stages:

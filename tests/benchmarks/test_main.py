@@ -58,6 +58,15 @@ def test_trials_have_one_thread_and_the_speed_question_all() -> None:
     assert done.stdout.split() == ["1", "3", "None", "3"], done.stderr
 
 
+def test_methods_are_chosen_by_name_and_unknown_ones_refused() -> None:
+    assert Options().choose(["a", "b"]) == ["a", "b"]
+    assert Options(without=("a",)).choose(["a", "b"]) == ["b"]
+    assert Options(methods=("b",)).choose(["a", "b"]) == ["b"]
+    for wrong in (Options(methods=("c",)), Options(without=("c",))):
+        with pytest.raises(SystemExit, match=r"no method 'c'. Known are: a; b"):
+            wrong.choose(["a", "b"])
+
+
 def test_a_quick_run_does_not_touch_the_committed_results() -> None:
     assert Options().folder == RESULTS
     assert Options(quick=True).folder == QUICK_RESULTS != RESULTS
