@@ -21,7 +21,7 @@ help:
 	@echo "make types        mypy"
 	@echo "make unit         doctests and tests"
 	@echo "make docs         the site, strictly, in docs/_build/html"
-	@echo "make bench-quick  the speed benchmark on small data"
+	@echo "make bench-quick  every benchmark on small data, in less than five minutes"
 	@echo "make clean        remove what the targets made, except $(VENV)"
 	@echo "make distclean    remove $(VENV) too"
 
@@ -48,7 +48,8 @@ docs: $(INSTALLED)
 	@echo "docs/_build/html/index.html"
 
 bench-quick: $(INSTALLED)
-	$(BIN)/python -m benchmarks.speed --quick
+	rm -rf docs/_build/quick
+	$(BIN)/python -m benchmarks all --quick --jobs $(WORKERS)
 
 clean:
 	rm -rf build dist *.egg-info docs/_build .hypothesis .mypy_cache .ruff_cache demo.png demo.csv

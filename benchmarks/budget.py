@@ -12,15 +12,13 @@ least validation log-loss among its trials that cost at most B, or the class fre
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import lightgbm as lgb
 import numpy as np
@@ -28,14 +26,14 @@ import xgboost as xgb
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.metrics import log_loss
-from tqdm import tqdm
 
+from benchmarks.data import DATA
+from benchmarks.results import RESULTS, ResultTable
+from benchmarks.runner import Row, run_tasks
 from grbb_ext.adapters.lightgbm import train as lgb_train
 from grbb_ext.adapters.xgboost import GreedyMiser
 from grbb_ext.costs import FeatureCosts, Ledger
 
-RESULTS = Path("docs/results")
-DATA = Path(os.environ.get("GRBB_DATA", "../shared/data"))
 ROUNDS, LEARNING_RATE, DEPTH = 100, 0.1, 4
 KEPT = [*range(1, 20), *range(20, ROUNDS + 1, 4)]  # numbers of rounds to choose from
 MUS = [4.0**k for k in range(-5, 4)]
@@ -233,57 +231,61 @@ def trial(problem: Problem, method: str, seed: int, mu: float, budget: float | N
     }
 
 
-def run(path: Path, names: list[str], n_seeds: int, methods: list[str], mus: list[float]) -> None:
-    done: set[tuple[str, ...]] = set()
-    if path.exists():
-        with path.open(newline="") as file:
-            done = {tuple(row[f] for f in FIELDS[:5]) for row in csv.DictReader(file)}
-    else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(",".join(FIELDS) + "\n")
+class Task(NamedTuple):
+    """A trial by the columns of the CSV."""
+
+    data: str
+    method: str
+    seed: int
+    mu: float
+    budget: float | str
+
+
+@cache
+def load(name: str) -> Problem:
+    return PROBLEMS[name]()
+
+
+def work(task: Task) -> list[Row]:
+    budget = None if isinstance(task.budget, str) else task.budget
+    return [task._asdict() | trial(load(task.data), task.method, task.seed, task.mu, budget)]
+
+
+def run(table: ResultTable, names: list[str], n_seeds: int, methods: list[str], mus: list[float]) -> None:
     for name in names:
-        problem = PROBLEMS[name]()
+        problem = load(name)
         everything = problem.costs.total(range(problem.X.shape[1]))
         budgets = [round(share * everything, 2) for share in SHARES]
-        trials = [
-            (method, seed, mu, budget)
+        limits: list[tuple[float, float | str]] = [(0.0, budget) for budget in budgets]
+        tasks = [
+            Task(name, method, seed, mu, budget)
             for seed, method in itertools.product(range(n_seeds), methods)
-            for mu, budget in [
-                *((0.0, budget) for budget in budgets),
-                *([] if method.endswith("selected") else [(mu, None) for mu in mus]),
-            ]
+            for mu, budget in (limits if method.endswith("selected") else [*limits, *((mu, "") for mu in mus)])
         ]
-        for method, seed, mu, budget in tqdm(trials, desc=name):
-            key = {"data": name, "method": method, "seed": seed, "mu": mu, "budget": "" if budget is None else budget}
-            if tuple(str(value) for value in key.values()) in done:
-                continue
-            row = key | trial(problem, method, seed, mu, budget)
-            with path.open("a", newline="") as file:
-                csv.DictWriter(file, FIELDS).writerow(row)
+        run_tasks(table, [task for task in tasks if not table.has(task._asdict())], work, name)
 
 
-def at_equal_cost(path: Path) -> dict[tuple[str, float, str], dict[int, float]]:
+def at_equal_cost(rows: list[dict[str, str]]) -> dict[tuple[str, float, str], dict[int, float]]:
     """Return the test log-loss by data set, share of the full price, method and seed."""
     trials = defaultdict(list)
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            trials[row["data"], row["method"], int(row["seed"])].append(row)
+    for row in rows:
+        trials[row["data"], row["method"], int(row["seed"])].append(row)
     result: dict[tuple[str, float, str], dict[int, float]] = defaultdict(dict)
     for name in dict.fromkeys(data for data, _, _ in trials):
         problem = PROBLEMS[name]()
         everything = problem.costs.total(range(problem.X.shape[1]))
-        for (data, method, seed), rows in trials.items():
+        for (data, method, seed), of_trial in trials.items():
             for share in SHARES if data == name else ():
-                fitting = [row for row in rows if float(row["cost"]) <= round(share * everything, 2)]
+                fitting = [row for row in of_trial if float(row["cost"]) <= round(share * everything, 2)]
                 best = min(fitting, key=lambda row: float(row["valid"]), default=None)
-                loss = float(rows[0]["prior"]) if best is None else min(float(best["test"]), 99.0)
+                loss = float(of_trial[0]["prior"]) if best is None else min(float(best["test"]), 99.0)
                 result[name, share, method][seed] = loss
     return result
 
 
-def summary(path: Path) -> str:
+def summary(rows: list[dict[str, str]]) -> str:
     """Write mean and standard error as tables."""
-    result = at_equal_cost(path)
+    result = at_equal_cost(rows)
     lines = [
         "Test log-loss at equal cost, mean and standard error over seeds; cost limit as a share of the price of all "
         "features.",
@@ -316,7 +318,7 @@ def summary(path: Path) -> str:
         lines.append(f"| {only or 'all'} | " + " | ".join(cells) + " |")
     lines += ["", "Plain training on all features, which has no limit, for comparison of the libraries:", ""]
     lines += ["| data | XGBoost | LightGBM | difference |", "|---|---|---|---|"]
-    plain = plain_losses(path)
+    plain = plain_losses(rows)
     for data in dict.fromkeys(data for data, _ in cases):
         ours, theirs = plain[data, "xgb levels"], plain[data, "lgb"]
         seeds = sorted(ours.keys() & theirs.keys())
@@ -327,13 +329,12 @@ def summary(path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plain_losses(path: Path) -> dict[tuple[str, str], dict[int, float]]:
+def plain_losses(rows: list[dict[str, str]]) -> dict[tuple[str, str], dict[int, float]]:
     """Return the test log-loss of trials without mu and budget, by data set, method and seed."""
     losses: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            if float(row["mu"]) == 0 and not row["budget"]:
-                losses[row["data"], row["method"]][int(row["seed"])] = float(row["test"])
+    for row in rows:
+        if float(row["mu"]) == 0 and not row["budget"]:
+            losses[row["data"], row["method"]][int(row["seed"])] = float(row["test"])
     return losses
 
 
@@ -356,11 +357,11 @@ def main() -> None:
     parser.add_argument("--mus", nargs="*", type=float, default=[0.0, *MUS])
     parser.add_argument("--summary", action="store_true", help="only write the summary of the trials that are there")
     arguments = parser.parse_args()
-    path = RESULTS / "budget.csv"
+    table = ResultTable(RESULTS / "budget.csv", FIELDS, FIELDS[:5])
     if not arguments.summary:
-        run(path, arguments.data, arguments.seeds, arguments.methods, arguments.mus)
-    text = summary(path)
-    path.with_suffix(".md").write_text(text)
+        run(table, arguments.data, arguments.seeds, arguments.methods, arguments.mus)
+    text = summary(table.read())
+    table.path.with_suffix(".md").write_text(text)
     print(text)
 
 

@@ -8,7 +8,6 @@ Runs are interleaved and timed in CPU seconds, so that a busy machine slows all 
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +19,10 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 
+from benchmarks.results import RESULTS, ResultTable
 from grbb_ext import FeatureCosts, Forest, OnDemandPredictor
 from grbb_ext.forest import _compiled
 
-RESULTS = Path("docs/results")
 NATIVE = "the library"
 Task = Callable[[], Any]
 Rows = NDArray[Any]
@@ -140,12 +139,13 @@ def main() -> None:
         times[library] = measure(tasks, options.repeats)
     options.results.mkdir(parents=True, exist_ok=True)
     (options.results / "forest_speed.md").write_text(table(times) + "\n", encoding="utf-8")
-    with (options.results / "forest_speed.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["library", "task", "trial", "seconds"])
-        for library, trials in times.items():
-            for i, trial in enumerate(trials):
-                writer.writerows([library, task, i, f"{seconds:.6f}"] for task, seconds in trial.items())
+    columns = ["library", "task", "trial", "seconds"]
+    ResultTable(options.results / "forest_speed.csv", columns, columns[:3]).replace(
+        dict(zip(columns, (library, task, i, f"{seconds:.6f}"), strict=True))
+        for library, trials in times.items()
+        for i, trial in enumerate(trials)
+        for task, seconds in trial.items()
+    )
     print(table(times))
 
 

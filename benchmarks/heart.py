@@ -8,23 +8,22 @@ GRBB_DATA (default ``../shared/data``) and writes heart.csv (one row per trial),
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import warnings
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from benchmarks.data import DATA
+from benchmarks.results import RESULTS, ResultTable
+from benchmarks.runner import Row, run_tasks
 from grbb_ext import FeatureCosts, Forest, GraphWarning, OnDemandPredictor, grbb_objective
 from grbb_ext.adapters.lightgbm import train
 
-RESULTS = Path("docs/results")
-DATA = Path(os.environ.get("GRBB_DATA", "../shared/data"))
 BUDGET, N_LABELED, N_TREES = 40.0, 20, 50
 PARAMETERS = {"num_leaves": 8, "learning_rate": 0.1, "min_data_in_leaf": 5, "num_threads": 1, "verbosity": -1}
 
@@ -38,6 +37,7 @@ class Patients(NamedTuple):
     costs: FeatureCosts
 
 
+@cache
 def load() -> Patients:
     with np.load(DATA / "heart_disease.npz") as file:
         X, ill, names = file["X"], (file["y"] > 0).astype(np.int64), [str(name) for name in file["feature_names"]]
@@ -77,6 +77,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 SHOWN = "GRBB, 40 dollars, mu = 1"
+COLUMNS = ["method", "seed", "accuracy", "model_cost", "mean_bill", "mean_bill_early_exit", "features", "lightgbm"]
 
 
 def on_demand(patients: Patients, booster: Any, test: NDArray[np.intp], **options: Any) -> Any:
@@ -92,9 +93,10 @@ def on_demand(patients: Patients, booster: Any, test: NDArray[np.intp], **option
     return OnDemandPredictor(forest, patients.costs, fetch, verbose=False, **options).predict(test)
 
 
-def trial(patients: Patients, seed: int) -> list[dict[str, Any]]:
+def trial(seed: int) -> list[Row]:
+    patients = load()
     rows, test, y = split(patients, seed)
-    table = []
+    table: list[Row] = []
     for method, settings in METHODS.items():
         booster = fit(patients, rows, y, **settings)
         result = on_demand(patients, booster, test)
@@ -115,7 +117,7 @@ def trial(patients: Patients, seed: int) -> list[dict[str, Any]]:
     return table
 
 
-def report(table: list[dict[str, Any]]) -> str:
+def report(table: list[dict[str, str]]) -> str:
     lines = [
         "| | accuracy | model costs | bill per patient, on demand | with exact early exit |",
         "|---|---|---|---|---|",
@@ -169,16 +171,12 @@ def draw(patients: Patients, path: Path, seed: int = 0) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    patients = load()
-    table = [row for seed in tqdm(range(parser.parse_args().seeds), desc="heart") for row in trial(patients, seed)]
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    with (RESULTS / "heart.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
-    text = report(table)
+    n_seeds = parser.parse_args().seeds
+    table = ResultTable(RESULTS / "heart.csv", COLUMNS, ["seed"], ["method"])
+    run_tasks(table, [s for s in range(n_seeds) if not table.has({"seed": s}, len(METHODS))], trial, "heart")
+    text = report(table.read())
     (RESULTS / "heart.md").write_text(text)
-    draw(patients, RESULTS / "heart.png")
+    draw(load(), RESULTS / "heart.png")
     print(text)
 
 

@@ -11,9 +11,6 @@ a finished trial is not run again. The tables are printed and written to ``docs/
 from __future__ import annotations
 
 import argparse
-import csv
-import os
-import warnings
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,14 +18,14 @@ import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
-from tqdm import tqdm
 
+from benchmarks.data import DATA
+from benchmarks.results import RESULTS, ResultTable
+from benchmarks.runner import Row, run_tasks
 from grbb_ext import GRBBObjective, grbb_objective, knn_graph, prediction_variance, suggest_labels
 from grbb_ext.labeling import Strategy
 from grbb_ext.propagation import SmoothPropagation
 
-RESULTS = Path("docs/results")
-DATA = Path(os.environ.get("GRBB_DATA", "../shared/data"))
 SIZES = (5, 10, 20, 40)
 N_TRAIN, N_TEST, N_TREES = 800, 1000, 50
 # "k-means, graph" does not look at the rows but at a projection of the graph's kernel.
@@ -130,11 +127,9 @@ def trials(name: str, seed: int, strategies: list[str]) -> list[dict[str, Any]]:
     return table
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+def work(task: tuple[str, int, str]) -> list[Row]:
+    name, seed, strategy = task
+    return list(trials(name, seed, [strategy]))
 
 
 def write_tables(rows: list[dict[str, str]]) -> str:
@@ -186,21 +181,17 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="*", default=STRATEGIES)
     parser.add_argument("--output", type=Path, default=RESULTS / "label_suggestions.csv")
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    path: Path = arguments.output
+    table = ResultTable(arguments.output, FIELDS, ["data", "strategy", "seed"], ["n_labels"])
     names = [n for n in arguments.data if n in ("digits", "breast_cancer") or (DATA / f"{n}.npz").exists()]
-    for seed, name in tqdm([(s, n) for s in range(arguments.seeds) for n in names]):
-        done = {r["strategy"] for r in read(path) if r["data"] == name and int(r["seed"]) == seed}
-        missing = [strategy for strategy in arguments.strategies if strategy not in done]
-        for strategy in missing:
-            table = trials(name, seed, [strategy])
-            new = not path.exists()
-            with path.open("a", newline="") as file:
-                writer = csv.DictWriter(file, FIELDS)
-                if new:
-                    writer.writeheader()
-                writer.writerows(table)
-    text = write_tables(read(path))
+    tasks = [
+        (name, seed, strategy)
+        for seed in range(arguments.seeds)
+        for name in names
+        for strategy in arguments.strategies
+        if not table.has({"data": name, "strategy": strategy, "seed": seed}, len(SIZES))
+    ]
+    run_tasks(table, tasks, work, "label suggestions")
+    text = write_tables(table.read())
     print(text)
     (RESULTS / "label_suggestions.md").write_text(text)
 

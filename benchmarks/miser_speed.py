@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xgboost as xgb
 
+from benchmarks.results import RESULTS, ResultTable
 from grbb_ext.adapters.xgboost import GreedyMiser
 from grbb_ext.costs import FeatureCosts
 
-RESULTS = Path("docs/results")
 FIELDS = ["rows", "columns", "rounds", "threads", "mu", "budget", "strategy", "plain_ms", "miser_ms", "ratio", "probes"]
 FIELDS += ["features", "spent", "xgboost"]
 CASES: tuple[dict[str, Any], ...] = (
@@ -58,26 +56,20 @@ def main() -> None:
     dtrain = xgb.DMatrix(X, label=y)
     params = {"objective": "binary:logistic", "max_depth": 6, "eta": 0.1, "nthread": arguments.threads}
     xgb.train(params, dtrain, 2)  # makes the histogram index, which all trainings share
-    path = RESULTS / "miser_speed.csv"
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if new:
-            writer.writerow(FIELDS)
-        for i in arguments.cases:
-            case = dict(CASES[i])
-            budget = round(case.pop("share") * everything, 1) if "share" in case else None
-            miser = GreedyMiser(costs, "binary:logistic", dtrain, budget=budget, **case)
-            plain = seconds_per_round(params, dtrain, arguments.rounds, None)
-            with_costs = seconds_per_round(params, dtrain, arguments.rounds, miser)
-            plain = (plain + seconds_per_round(params, dtrain, arguments.rounds, None)) / 2
-            ledger = miser.ledger_
-            row = [arguments.rows, arguments.columns, arguments.rounds, arguments.threads, case.get("mu", 0), budget]
-            row += [case.get("strategy", "levels"), round(1e3 * plain, 1), round(1e3 * with_costs, 1)]
-            row += [round(with_costs / plain, 2), miser.n_probes_, int(ledger.used.sum()), ledger.spent]
-            writer.writerow([*row, xgb.__version__])
-            file.flush()
-            print(row)
+    table = ResultTable(RESULTS / "miser_speed.csv", FIELDS, FIELDS)
+    for i in arguments.cases:
+        case = dict(CASES[i])
+        budget = round(case.pop("share") * everything, 1) if "share" in case else None
+        miser = GreedyMiser(costs, "binary:logistic", dtrain, budget=budget, **case)
+        plain = seconds_per_round(params, dtrain, arguments.rounds, None)
+        with_costs = seconds_per_round(params, dtrain, arguments.rounds, miser)
+        plain = (plain + seconds_per_round(params, dtrain, arguments.rounds, None)) / 2
+        ledger = miser.ledger_
+        row = [arguments.rows, arguments.columns, arguments.rounds, arguments.threads, case.get("mu", 0), budget]
+        row += [case.get("strategy", "levels"), round(1e3 * plain, 1), round(1e3 * with_costs, 1)]
+        row += [round(with_costs / plain, 2), miser.n_probes_, int(ledger.used.sum()), ledger.spent, xgb.__version__]
+        table.append([dict(zip(FIELDS, row, strict=True))])
+        print(row)
 
 
 if __name__ == "__main__":

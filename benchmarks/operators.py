@@ -9,9 +9,6 @@ run again. The table is printed and written to ``docs/results/operators.md``.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
-from pathlib import Path
 from typing import Any
 
 import lightgbm as lgb
@@ -19,12 +16,12 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from tqdm import tqdm
 
+from benchmarks.data import DATA
+from benchmarks.results import RESULTS, ResultTable
+from benchmarks.runner import Row, run_tasks
 from grbb_ext import grbb_objective, knn_graph
 
-RESULTS = Path("docs/results")
-DATA = Path(os.environ.get("GRBB_DATA", "../shared/data"))
 N_LABELED, N_TREES = 20, 50
 METHODS: dict[str, dict[str, Any]] = {
     "labelled rows only": {"rule": "labeled"},
@@ -81,36 +78,31 @@ def fit(booster: str, obj: Any, X: NDArray[np.float64], test: NDArray[np.float64
     return np.asarray(lgb.train(parameters, lgb.Dataset(X), N_TREES).predict(test, raw_score=True))
 
 
-def run(n_seeds: int) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / "operators.csv"
-    done: set[tuple[str, str, int]] = set()
-    if path.exists():
-        with path.open() as file:
-            done = {(row["data"], row["booster"], int(row["seed"])) for row in csv.DictReader(file)}
+def work(task: tuple[str, str, int]) -> list[Row]:
+    name, booster, seed = task
+    key = {"data": name, "booster": booster, "seed": seed}
+    versions = {"lightgbm": lgb.__version__, "xgboost": xgb.__version__}
+    return [
+        key | {"method": method, "accuracy": round(accuracy, 4)} | versions
+        for method, accuracy in trial(name, booster, seed).items()
+    ]
+
+
+def run(n_seeds: int) -> ResultTable:
+    table = ResultTable(RESULTS / "operators.csv", FIELDS, ["data", "booster", "seed"], ["method"])
     wanted = [
         (name, booster, seed)
         for name in ("digits", "wine", "breast_cancer", *(["thyroid"] if (DATA / "thyroid.npz").exists() else []))
         for booster in ("XGBoost", "LightGBM")
         for seed in range(n_seeds)
+        if not table.has({"data": name, "booster": booster, "seed": seed}, len(METHODS))
     ]
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if not done:
-            writer.writeheader()
-        for name, booster, seed in tqdm([t for t in wanted if t not in done], desc="operators"):
-            for method, accuracy in trial(name, booster, seed).items():
-                versions = {"lightgbm": lgb.__version__, "xgboost": xgb.__version__}
-                key = {"data": name, "booster": booster, "method": method, "seed": seed}
-                writer.writerow(key | {"accuracy": round(accuracy, 4)} | versions)
-            file.flush()
-    return path
+    run_tasks(table, wanted, work, "operators")
+    return table
 
 
-def report(path: Path) -> str:
+def report(rows: list[dict[str, str]]) -> str:
     """Write a table for each booster: mean accuracy, and the standard error of the difference from the default."""
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
     names = list(dict.fromkeys(row["data"] for row in rows))
     lines: list[str] = []
     for booster in dict.fromkeys(row["booster"] for row in rows):
@@ -140,9 +132,9 @@ def report(path: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    path = run(parser.parse_args().seeds)
-    text = report(path)
-    path.with_suffix(".md").write_text(text)
+    table = run(parser.parse_args().seeds)
+    text = report(table.read())
+    table.path.with_suffix(".md").write_text(text)
     print(text)
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 from sklearn.datasets import make_moons
-from tqdm import tqdm
 
+from benchmarks.results import RESULTS, ResultTable
+from benchmarks.runner import Row, run_tasks
 from grbb_ext import GRBBObjective, grbb_objective
 
-RESULTS = Path("docs/results")
 N_ROWS, NOISE, LEARNING_RATE, DEPTH = 400, 0.05, 0.3, 4
 LAPLACIAN_LAM = 0.3  # the best of .03, .1, .3, 1 for LapGBRT after 1,000 trees; at 1 it diverges
 
@@ -33,6 +32,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "GRBB (default)": {},
 }
 BOOSTERS = ("XGBoost", "LightGBM")
+TREES = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
+COLUMNS = ["booster", "method", "seed", "trees", "accuracy", "xgboost", "lightgbm"]
 Scores = Callable[[NDArray[np.float64], int], NDArray[np.float64]]
 
 
@@ -81,27 +82,34 @@ def accuracy_by_tree(booster: str, method: str, seed: int, trees: list[int]) -> 
     return [float(np.mean((scores(X, k) > 0) == truth)) for k in trees]
 
 
-def run(n_seeds: int) -> Path:
-    trees = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
-    trials = [(b, m, s) for b in BOOSTERS for m in METHODS for s in range(n_seeds)]
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / "two_moons.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["booster", "method", "seed", "trees", "accuracy", "xgboost", "lightgbm"])
-        for booster, method, seed in tqdm(trials, desc="two moons"):
-            for k, accuracy in zip(trees, accuracy_by_tree(booster, method, seed, trees), strict=True):
-                writer.writerow([booster, method, seed, k, round(accuracy, 4), xgb.__version__, lgb.__version__])
-            file.flush()
-    return path
+def work(task: tuple[str, str, int, list[int]]) -> list[Row]:
+    booster, method, seed, trees = task
+    key = {"booster": booster, "method": method, "seed": seed}
+    versions = {"xgboost": xgb.__version__, "lightgbm": lgb.__version__}
+    return [
+        key | {"trees": k, "accuracy": round(accuracy, 4)} | versions
+        for k, accuracy in zip(trees, accuracy_by_tree(booster, method, seed, trees), strict=True)
+    ]
 
 
-def draw(path: Path) -> Path:
+def run(folder: Path, n_seeds: int, trees: list[int], jobs: int = 1) -> tuple[ResultTable, int]:
+    """Run what is missing; return the table and how many trials failed."""
+    table = ResultTable(folder / "two_moons.csv", COLUMNS, ["booster", "method", "seed"], ["trees"])
+    tasks = [
+        (booster, method, seed, trees)
+        for booster in BOOSTERS
+        for method in METHODS
+        for seed in range(n_seeds)
+        if not table.has({"booster": booster, "method": method, "seed": seed}, len(trees))
+    ]
+    return table, run_tasks(table, tasks, work, "two moons", jobs)
+
+
+def draw(table: ResultTable) -> Path:
     """Draw accuracy against trees, mean and range over seeds, from the CSV alone."""
     import matplotlib.pyplot as plt
 
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
+    rows = table.read()
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), sharey=True, layout="constrained")
     for ax, booster in zip(axes, BOOSTERS, strict=True):
         for method in METHODS:
@@ -114,7 +122,7 @@ def draw(path: Path) -> Path:
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("accuracy on all rows (mean and range of seeds)")
     axes[1].legend(loc="lower right", fontsize=8)
-    picture = path.with_suffix(".png")
+    picture = table.path.with_suffix(".png")
     figure.savefig(picture, dpi=110)
     plt.close(figure)
     return picture
@@ -123,8 +131,8 @@ def draw(path: Path) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    path = run(parser.parse_args().seeds)
-    print(f"wrote {path} and {draw(path)}")
+    table, _ = run(RESULTS, parser.parse_args().seeds, TREES)
+    print(f"wrote {table.path} and {draw(table)}")
 
 
 if __name__ == "__main__":

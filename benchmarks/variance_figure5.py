@@ -3,29 +3,27 @@
 MQ2008 stands in for the Yahoo! data (2, 4 and 16 labelled queries out of 60, every feature at price 1), heart disease
 has real prices (10 to 80 labelled rows). LightGBM with the paper's rule, 1,000 trees, 10 runs; lam = 1 at all sizes.
 
-``python -m benchmarks.variance_figure5`` appends to ``docs/results/variance_figure5.csv``, one row per trial; a
-finished trial is not run again. It then draws ``docs/images/variance_figure5.png``.
+``python -m benchmarks variance`` appends to ``docs/results/variance_figure5.csv``, one row per trial; a finished trial
+is not run again. It then draws ``docs/images/variance_figure5.png``.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import os
-import warnings
 from pathlib import Path
 from typing import Any
 
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from benchmarks.data import DATA, is_available
+from benchmarks.options import Options
+from benchmarks.results import ResultTable
+from benchmarks.runner import Row, run_tasks
 from grbb_ext import FeatureCosts, grbb_objective, knn_graph, prediction_variance
 from grbb_ext.adapters.lightgbm import train
 
-RESULTS, IMAGES = Path("docs/results"), Path("docs/images")
-DATA = Path(os.environ.get("GRBB_DATA", "../shared/data"))
+IMAGES = Path("docs/images")
 N_TREES, LAM, N_QUERIES = 1000, 1.0, 60
 SIZES = {"mq2008": (2, 4, 16), "heart_disease": (10, 20, 40, 80)}
 MUS = {"mq2008": (0.0, 0.1, 0.5, 2.0), "heart_disease": (0.0, 0.01, 0.1, 0.5)}
@@ -92,13 +90,6 @@ def trial(name: str, size: int, mu: float, seed: int) -> dict[str, Any]:
     return row
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def draw(rows: list[dict[str, str]]) -> None:
     """Draw one panel for each data set and kind: a line for each mu, with standard errors over the runs."""
     import matplotlib as mpl
@@ -130,32 +121,22 @@ def draw(rows: list[dict[str, str]]) -> None:
     figure.savefig(IMAGES / "variance_figure5.png", dpi=110)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", nargs="*", default=list(SIZES))
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--output", type=Path, default=RESULTS / "variance_figure5.csv")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    path: Path = arguments.output
-    done = {(r["data"], int(r["size"]), float(r["mu"]), int(r["seed"])) for r in read(path)}
-    cells = [
+def work(task: tuple[str, int, float, int]) -> list[Row]:
+    return [trial(*task)]
+
+
+def run(options: Options) -> int:
+    """Run the trials that are missing on the sets that are there, and draw."""
+    table = ResultTable(options.folder / "variance_figure5.csv", FIELDS, FIELDS[:4])
+    tasks = [
         (name, size, mu, seed)
-        for seed in range(arguments.seeds)
-        for name in arguments.data
+        for seed in range(options.seeds or 10)
+        for name in options.data or SIZES
+        if is_available(name)
         for size in SIZES[name]
         for mu in MUS[name]
+        if not table.has({"data": name, "size": size, "mu": mu, "seed": seed})
     ]
-    for cell in tqdm([c for c in cells if c not in done]):
-        row = trial(*cell)
-        new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
-    draw(read(path))
-
-
-if __name__ == "__main__":
-    main()
+    failures = 0 if options.report else run_tasks(table, tasks, work, "Figure 5", options.jobs)
+    draw(table.read())
+    return failures

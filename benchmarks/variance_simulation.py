@@ -4,17 +4,14 @@ Rows, graph and labelled positions of a cell are fixed, and labels are drawn aga
 probability. A trial is a pair of draws: half the mean squared difference of the two predictions is an unbiased
 estimate of the mean sampling variance, and the formulas are evaluated at the first draw.
 
-``python -m benchmarks.variance_simulation`` appends to ``docs/results/variance_simulation.csv``, one row per trial;
+``python -m benchmarks variance`` appends to ``docs/results/variance_simulation.csv``, one row per trial;
 finished trials are not run again. The table is printed and written to ``docs/results/variance_simulation.md``.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import itertools
-import warnings
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import lightgbm as lgb
@@ -23,13 +20,14 @@ import xgboost as xgb
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.datasets import make_moons
-from tqdm import tqdm
 
+from benchmarks.options import Options
+from benchmarks.results import ResultTable
+from benchmarks.runner import Row, run_tasks
 from grbb_ext import grbb_objective, knn_graph, prediction_variance
 from grbb_ext.graph import laplacian
 from grbb_ext.propagation import SmoothPropagation
 
-RESULTS = Path("docs/results")
 N_ROWS, N_TREES = 300, 50
 OPERATORS: dict[str, dict[str, Any]] = {"harmonic": {"preset": "paper"}, "smooth": {}}
 CELLS = list(itertools.product(OPERATORS, (20, 80), (0.1, 1.0)))
@@ -110,13 +108,6 @@ class Cell:
         return dict(zip(NUMBERS, sampled + values, strict=True))
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def write_table(rows: list[dict[str, str]]) -> str:
     """Return the table of all cells."""
     lines = [
@@ -154,28 +145,23 @@ def write_table(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=150)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    path = RESULTS / "variance_simulation.csv"
-    done = {(r["operator"], int(r["n_labels"]), float(r["lam"]), int(r["pair"])) for r in read(path)}
-    cells = {cell: Cell(*cell) for cell in CELLS}
-    for pair, key in tqdm([(p, c) for p in range(arguments.pairs) for c in CELLS]):
-        if (*key, pair) in done:
-            continue
-        row = dict(zip(FIELDS, [*key, pair], strict=False)) | cells[key].trial(pair)
-        new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
-    text = write_table(read(path))
+@cache
+def cell(operator: str, n_labels: int, lam: float) -> Cell:
+    return Cell(operator, n_labels, lam)
+
+
+def work(task: tuple[str, int, float, int]) -> list[Row]:
+    return [dict(zip(FIELDS, task, strict=False)) | cell(*task[:3]).trial(task[3])]
+
+
+def run(options: Options) -> int:
+    """Run the pairs of draws that are missing, and write the table."""
+    table = ResultTable(options.folder / "variance_simulation.csv", FIELDS, FIELDS[:4])
+    pairs = range(options.seeds or (2 if options.quick else 150))
+    tasks = [(*key, pair) for pair in pairs for key in CELLS]
+    tasks = [task for task in tasks if not table.has(dict(zip(FIELDS, task, strict=False)))]
+    failures = 0 if options.report else run_tasks(table, tasks, work, "variance", options.jobs)
+    text = write_table(table.read())
+    table.path.with_suffix(".md").write_text(text)
     print(text)
-    (RESULTS / "variance_simulation.md").write_text(text)
-
-
-if __name__ == "__main__":
-    main()
+    return failures

@@ -8,21 +8,19 @@ memory of the process.
 
 from __future__ import annotations
 
-import csv
 import resource
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.results import RESULTS, ResultTable
 from benchmarks.speed import rows_and_labels
 from grbb_ext import grbb_objective, knn_graph, prediction_variance
 from grbb_ext.variance import PredictionVariance
 
-RESULTS = Path("docs/results")
 FIELDS = ["rows", "what", "repeat", "seconds", "mean", "low", "high", "peak_gigabytes"]
 
 
@@ -62,11 +60,7 @@ def main() -> None:
     table = []
     for n_rows in (10_000, 100_000):
         table += measure(n_rows, 3)
-    RESULTS.mkdir(exist_ok=True, parents=True)
-    with (RESULTS / "variance_speed.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        writer.writerows(table)
+    ResultTable(RESULTS / "variance_speed.csv", FIELDS, FIELDS[:3]).replace(table)
 
 
 if __name__ == "__main__":

@@ -5,18 +5,29 @@ to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the 
 (:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`); beside them what features
 cost (:mod:`grbb_ext.costs`), a booster's trees as arrays (:mod:`grbb_ext.forest`), prediction that fetches features on
 demand (:mod:`grbb_ext.ondemand`), how far predictions vary (:mod:`grbb_ext.variance`) and which rows to label next
-(:mod:`grbb_ext.labeling`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
+(:mod:`grbb_ext.labeling`). :mod:`grbb_ext.estimators` puts them behind the interface of scikit-learn, with folds,
+scores and choices that are right for few labels (:mod:`grbb_ext.model_selection`) and pictures
+(:mod:`grbb_ext.plotting`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
 """
 
 from pathlib import Path as _Path
 
 from grbb_ext.costs import FeatureCosts, cost_path
+from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.graph import GraphWarning, knn_graph
+from grbb_ext.graph import GraphWarning, SharedGraph, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
+from grbb_ext.model_selection import (
+    ScoreCostCurve,
+    SemiSupervisedSplit,
+    labeled_scorer,
+    score_cost_curve,
+    share_graph,
+)
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
-from grbb_ext.plotting import VarianceDisplay
+from grbb_ext.persistence import ModelFileError
+from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
 from grbb_ext.propagation import make_propagation
 from grbb_ext.refinement import RefinedGraph, Refinement
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
@@ -24,28 +35,41 @@ from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, predic
 __version__ = "0.1.0"
 
 __all__ = [
+    "CostAccuracyDisplay",
     "FeatureCosts",
     "FetchError",
     "Forest",
     "ForestCursor",
+    "GRBBClassifier",
     "GRBBObjective",
+    "GRBBRegressor",
     "GraphWarning",
     "LabelPlan",
     "LabelSuggestions",
+    "ModelFileError",
     "OnDemandPredictor",
     "OnDemandResult",
     "PredictionVariance",
+    "PropagationDisplay",
     "RefinedGraph",
     "Refinement",
+    "ScoreCostCurve",
+    "SemiSupervisedSplit",
+    "SharedGraph",
+    "TreesAccuracyDisplay",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
     "VarianceDisplay",
     "cost_path",
     "grbb_objective",
     "knn_graph",
+    "labeled_scorer",
+    "load",
     "make_propagation",
     "plan_labels",
     "prediction_variance",
+    "score_cost_curve",
+    "share_graph",
     "suggest_labels",
 ]
 

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext.labels import Labels
 
+_LARGEST_WEIGHT = 1e30
+
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
 
@@ -23,7 +25,10 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray
     """
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold one number for each row ({error}).") from error
     if weight.shape != (n_rows,):
         raise ValueError(
             f"sample_weight must have one weight for each of the {n_rows} rows, labelled and unlabelled; "
@@ -31,6 +36,11 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray
         )
     if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0:
         raise ValueError("sample_weight must be finite and not negative.")
+    if weight.max(initial=0.0) > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight holds {weight.max():.3g}; gradients in single precision need weights up to "
+            f"{_LARGEST_WEIGHT:g}. Divide the weights by a constant."
+        )
     return weight
 
 
@@ -55,6 +65,8 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
         one_hot = _per_class(labels.targets)
         count = one_hot.sum(axis=0)
         return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
     known = labels.classes.tolist()
     unknown = [key for key in class_weight if key not in known]
     if unknown:
@@ -62,6 +74,8 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
     weight = np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)
     if not np.isfinite(weight).all() or weight.min() < 0:
         raise ValueError(f"class_weight must be finite and not negative, got {dict(class_weight)}.")
+    if not weight.any():
+        raise ValueError("class_weight is 0 for every class, so there is nothing to learn from.")
     return weight
 
 

@@ -14,7 +14,7 @@ from grbb_ext.costs._check import check_price
 from grbb_ext.costs._feature_costs import FeatureCosts
 from grbb_ext.forest import Forest
 
-_MU = (0.0, *(4.0**k for k in range(-5, 5)))
+DEFAULT_MU = (0.0, *(4.0**k for k in range(-5, 5)))
 
 
 class CostPoint(NamedTuple):
@@ -161,7 +161,7 @@ def cost_path(
     fit: Callable[[float], Any],
     costs: FeatureCosts,
     *,
-    mu: Iterable[float] = _MU,
+    mu: Iterable[float] = DEFAULT_MU,
     score: Callable[[Any], float] | None = None,
     higher_is_better: bool = True,
     verbose: bool = True,

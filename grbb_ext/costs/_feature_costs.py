@@ -415,8 +415,13 @@ class FeatureCosts:
     def __delattr__(self, name: str) -> None:
         raise AttributeError("FeatureCosts cannot be changed: make new ones.")
 
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return FeatureCosts.from_dict, (self.to_dict(),)
+    # Plain values, which skops keeps as well as pickle does.
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        made = FeatureCosts.from_dict(state)
+        self._fill(**{name: getattr(made, name) for name in self.__slots__ if name != "_index"})
 
     def __copy__(self) -> FeatureCosts:
         return self

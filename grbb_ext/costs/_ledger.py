@@ -228,6 +228,12 @@ class Ledger:
         ledger.stop_reason = state["stop_reason"]
         return ledger
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(vars(Ledger.from_dict(state)))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ledger):
             return NotImplemented

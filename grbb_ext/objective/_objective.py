@@ -12,6 +12,7 @@ from grbb_ext._caller import warn_caller
 from grbb_ext.graph import laplacian
 from grbb_ext.guard import Evidence, labeled_forest, weigh
 from grbb_ext.labels import Labels, read_labels
+from grbb_ext.losses import class_probabilities
 from grbb_ext.losses._base import Floats
 from grbb_ext.objective._raw_scores import check_raw_scores, check_start
 from grbb_ext.objective._settings import Settings
@@ -153,11 +154,7 @@ class GRBBObjective:
         """Turn raw scores, of these or any other rows, into class probabilities of shape (rows, K)."""
         if self.classes_ is None:
             raise ValueError("predict_proba is for classification; with squared error the raw scores are predictions.")
-        H = np.asarray(raw_scores, dtype=np.float64)
-        probability = self.loss_.mean(H)
-        if probability.ndim == 1:
-            probability = np.column_stack([1.0 - probability, probability])
-        return probability.astype(np.float64, copy=False)
+        return class_probabilities(raw_scores)
 
     def predict(self, raw_scores: ArrayLike) -> NDArray[Any]:
         """Turn raw scores, of these or any other rows, into classes (or into numbers, for regression)."""

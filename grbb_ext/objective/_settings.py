@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -88,8 +89,10 @@ class Settings:
         if self.hessian == "newton" and self.rule in ("paper", "laplacian"):
             raise ValueError(f"rule={self.rule!r} is defined with hessian 1: leave hessian out, or use 'corrected'.")
         for name, lowest in (("lam", 0.0), ("correction", 0.0), ("sharpen", 1.0)):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= lowest):
+            value: Any = getattr(self, name)
+            if not isinstance(value, Real):
+                raise TypeError(f"{name} must be a number, got {value!r}.")
+            if not (np.isfinite(float(value)) and float(value) >= lowest):
                 raise ValueError(f"{name} must be a finite number of at least {lowest:g}, got {value!r}.")
         if not isinstance(self.guard, bool | np.bool_):
             raise ValueError(f"guard must be True or False, got {self.guard!r}.")

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.objective import GRBBObjective
+from grbb_ext.plotting._legend import legend_above
 from grbb_ext.variance import PredictionVariance, prediction_variance
 
 
 class VarianceDisplay:
     """Standard deviation of each row's prediction against the prediction, labelled rows marked.
 
-    Make it with :meth:`from_objective`; the constructor takes numbers only.
+    Make it with :meth:`from_objective` or :meth:`from_estimator`; the constructor takes numbers only.
 
     Parameters
     ----------
@@ -94,6 +96,27 @@ class VarianceDisplay:
         )
         return display.plot(ax=ax)
 
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> VarianceDisplay:
+        """Compute the variance of every row that an estimator was fitted to and draw it.
+
+        Parameters
+        ----------
+        estimator : GRBBClassifier or GRBBRegressor
+            Fitted.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None makes a figure.
+        **settings
+            Passed to :func:`grbb_ext.variance.prediction_variance`.
+
+        Returns
+        -------
+        VarianceDisplay
+            Drawn.
+        """
+        check_is_fitted(estimator)
+        return cls.from_objective(estimator.objective_, estimator.raw_scores_, ax=ax, **settings)
+
     def plot(self, ax: Any = None, **keywords: Any) -> VarianceDisplay:
         """Draw.
 
@@ -127,6 +150,6 @@ class VarianceDisplay:
         ax.set_xlabel("predicted probability" if inside else "prediction")
         ax.set_ylabel(f"standard deviation ({self.kind})")
         ax.set_ylim(bottom=0)
-        ax.legend()
+        legend_above(ax, n_columns=3)
         self.ax_, self.figure_ = ax, ax.figure
         return self

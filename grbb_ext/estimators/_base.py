@@ -1,0 +1,345 @@
+"""What classifier and regressor share: from X and y to a trained booster, and what it can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from grbb_ext.costs import FeatureCosts
+from grbb_ext.estimators._affinity import graph_of_fit
+from grbb_ext.estimators._booster import Task, adapter_of, library_of, own_copy
+from grbb_ext.estimators._door import check_callbacks
+from grbb_ext.estimators._job import EvaluationSet, Job, labeled_only
+from grbb_ext.estimators._persistence import SavedModel
+from grbb_ext.estimators._rows import RowReader
+from grbb_ext.forest import Forest
+from grbb_ext.frames import Schema, Table, is_frame
+from grbb_ext.labeling import LabelSuggestions, suggest_labels
+from grbb_ext.labels import is_unlabeled
+from grbb_ext.objective import GRBBObjective, grbb_objective
+from grbb_ext.ondemand import OnDemandPredictor
+from grbb_ext.row_weights import check_sample_weight
+from grbb_ext.variance import PredictionVariance, prediction_variance
+
+
+class GRBBModel(SavedModel, RowReader):
+    """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
+
+    _task: Task
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        graph: Any = "knn",
+        n_neighbors: int = 9,
+        weights: Any = None,
+        metric: str = "euclidean",
+        scale: Any = "auto",
+        preset: Any = None,
+        rule: Any = None,
+        propagation: Any = None,
+        hessian: Any = None,
+        lam: float = 0.0,
+        correction: float = 1.0,
+        sharpen: float = 3.0,
+        hard: bool = False,
+        solver: Any = "auto",
+        feature_costs: Any = None,
+        mu: float = 0.0,
+        budget: float | None = None,
+        categorical_features: Any = "from_dtype",
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.scale = scale
+        self.preset = preset
+        self.rule = rule
+        self.propagation = propagation
+        self.hessian = hessian
+        self.lam = lam
+        self.correction = correction
+        self.sharpen = sharpen
+        self.hard = hard
+        self.solver = solver
+        self.feature_costs = feature_costs
+        self.mu = mu
+        self.budget = budget
+        self.categorical_features = categorical_features
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _open(self, X: Any, y: NDArray[Any], sample_weight: Any) -> tuple[Any, Table, NDArray[np.float64] | None]:
+        """Check settings and data; return the wrapped estimator's copy, the rows and their weights."""
+        self._check_costs()
+        estimator = own_copy(self.estimator, self._task)
+        adapter = adapter_of(library_of(estimator) or "")
+        self._schema, self._unseen = None, adapter.UNSEEN
+        self._missing = adapter.missing(estimator)
+        table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
+        check_consistent_length(table.values, y)
+        return estimator, table, check_sample_weight(sample_weight, table.n_rows)
+
+    def _train(
+        self,
+        estimator: Any,
+        table: Table,
+        y: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        *,
+        objective_settings: dict[str, Any],
+        class_weight: Any = None,
+        start: float = 0.0,
+        eval_set: Any,
+        callbacks: Any,
+    ) -> None:
+        """Build the graph and the objective, train, and set what both estimators have."""
+        adapter = adapter_of(library_of(estimator) or "")
+        if weight is not None and not weight[~is_unlabeled(y, objective_settings["unlabeled"])].any():
+            raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
+        costs = None if self.feature_costs is None else self._bind_costs()
+        evaluation = self._evaluation_sets(eval_set, objective_settings["unlabeled"])
+        rule_looks = not (self.rule == "labeled" and self.lam == 0)
+        graph = graph_of_fit(
+            table,
+            self.graph,
+            memory=self.memory,
+            needed=rule_looks,
+            settings={
+                "n_neighbors": self.n_neighbors,
+                "weights": self.weights or ("binary" if self.preset == "paper" else "self-tuning"),
+                "metric": self.metric,
+                "scale": self.scale,
+                "n_jobs": self.n_jobs,
+                "verbose": bool(self.verbose),
+            },
+        )
+        self.objective_: GRBBObjective = grbb_objective(
+            y=y,
+            **graph,
+            preset=self.preset,
+            rule=self.rule,
+            propagation=self.propagation,
+            hessian=self.hessian,
+            sample_weight=weight,
+            class_weight=class_weight,
+            lam=self.lam,
+            correction=self.correction,
+            sharpen=self.sharpen,
+            hard=self.hard,
+            solver=self.solver,
+            n_jobs=self.n_jobs,
+            verbose=bool(self.verbose),
+            **objective_settings,
+        )
+        job = Job(
+            estimator=estimator,
+            obj=self.objective_,
+            table=table,
+            names=self._booster_names(),
+            start=start,
+            evaluation=evaluation,
+            callbacks=check_callbacks(callbacks),
+            costs=costs,
+            mu=self.mu,
+            budget=self.budget,
+            seed=self._seed(),
+        )
+        trained = adapter.train(job)
+        self.__dict__.pop("forest_", None)
+        self.estimator_ = estimator
+        self.booster_ = trained.booster
+        self.graph_ = self.objective_.graph_
+        self.n_iter_ = trained.n_iter
+        self.stop_reason_ = trained.stop_reason
+        self.evals_result_ = trained.history
+        self.ledger_ = trained.ledger
+        self.feature_cost_ = None if trained.ledger is None else trained.ledger.spent
+        self.paid_ = () if trained.ledger is None else trained.ledger.sources
+        self.raw_scores_ = self._raw_scores_of(table)
+        if not np.isfinite(self.raw_scores_).all():
+            raise ValueError("The trained scores are not finite: lower the learning rate, or raise the L2 penalty.")
+
+    def _seed(self) -> int | None:
+        if self.random_state is None or isinstance(self.random_state, (int, np.integer)):
+            return None if self.random_state is None else int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _check_costs(self) -> None:
+        if self.feature_costs is None:
+            if self.budget is not None or np.any(self.mu):
+                raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
+        elif isinstance(self.feature_costs, str) or not (
+            isinstance(self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray))
+            or hasattr(self.feature_costs, "items")  # a pandas Series
+        ):
+            raise TypeError(
+                f"feature_costs must be FeatureCosts, or prices by column; got {type(self.feature_costs).__name__}."
+            )
+
+    def _costs(self) -> FeatureCosts:
+        return self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
+
+    def _bind_costs(self) -> FeatureCosts:
+        costs = self._costs()
+        names = getattr(self, "feature_names_in_", None)
+        return costs.bind(self.n_features_in_ if names is None else [str(name) for name in names])
+
+    def _evaluation_sets(self, eval_set: Any, unlabeled: Any) -> list[EvaluationSet]:
+        if eval_set is None:
+            return []
+        if isinstance(eval_set, tuple) and len(eval_set) == 2:
+            eval_set = [eval_set]
+        if not isinstance(eval_set, (list, tuple)) or any(not isinstance(e, tuple) or len(e) != 2 for e in eval_set):
+            raise ValueError("eval_set must be a list of pairs (X, y).")
+        sets = []
+        for X, y in eval_set:
+            table, labels = self._read(X, reset=False), self._read_y(y)
+            check_consistent_length(table.values, labels)
+            sets.append(labeled_only(table, labels, unlabeled))
+        return sets
+
+    def _read_y(self, y: Any) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _raw_scores(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "booster_")
+        return self._raw_scores_of(self._read(X, reset=False))
+
+    def _raw_scores_of(self, table: Table) -> NDArray[Any]:
+        scores = adapter_of(self.library_).raw_scores(self.booster_, self.estimator_, table, self._booster_names())
+        return np.asarray(scores)
+
+    def _staged_raw_scores(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield raw scores after each round, added tree by tree as the library does."""
+        check_is_fitted(self, "booster_")
+        values = self._read(X, reset=False).values
+        forest: Forest = replace(self.forest_, feature_names=None, categories={})
+        bare = replace(forest, base=np.zeros_like(forest.base))
+        scores = np.repeat(forest.base[None, :], values.shape[0], axis=0)
+        per_round = forest.n_trees // max(self.n_iter_, 1)
+        for tree in range(forest.n_trees):
+            added = bare.predict(values, start_tree=tree, stop_tree=tree + 1)
+            scores = scores + added.reshape(scores.shape)
+            if (tree + 1) % per_round == 0:
+                yield scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @property
+    def library_(self) -> str:
+        """The library of the booster, ``"lightgbm"`` or ``"xgboost"``."""
+        check_is_fitted(self, "estimator_")
+        return library_of(self.estimator_) or ""
+
+    @cached_property
+    def forest_(self) -> Forest:
+        """The trees as arrays."""
+        check_is_fitted(self, "booster_")
+        names = getattr(self, "feature_names_in_", None)
+        schema = self._schema or Schema()
+        xgboost = self.library_ == "xgboost"
+        categories = {
+            (j if xgboost else position): schema.categories[j]
+            for position, j in enumerate(schema.categorical)
+            if j in schema.categories
+        }
+        return replace(
+            Forest.from_booster(self.booster_, missing=self._missing if xgboost else None),
+            feature_names=None if names is None else tuple(str(name) for name in names),
+            categories=categories,
+        )
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column matters, as the wrapped estimator's ``importance_type`` counts; they add up to 1."""
+        check_is_fitted(self, "booster_")
+        raw = adapter_of(self.library_).importances(self.booster_, self.estimator_, self.n_features_in_)
+        total = raw.sum()
+        return np.asarray(raw / total if total > 0 else raw, dtype=np.float64)
+
+    def prediction_variance(self, **settings: Any) -> PredictionVariance:
+        """Estimate how far the predictions of the training rows vary.
+
+        Parameters
+        ----------
+        **settings
+            Passed to :func:`grbb_ext.variance.prediction_variance`.
+
+        Returns
+        -------
+        PredictionVariance
+        """
+        check_is_fitted(self, "booster_")
+        return prediction_variance(self.objective_, self.raw_scores_, **settings)
+
+    def suggest_labels(self, k: int, **settings: Any) -> LabelSuggestions:
+        """Suggest training rows to label next.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+        **settings
+            Passed to :func:`grbb_ext.labeling.suggest_labels`.
+
+        Returns
+        -------
+        LabelSuggestions
+            ``rows`` counts the rows given to fit.
+        """
+        check_is_fitted(self, "booster_")
+        return suggest_labels(self.objective_, self.raw_scores_, k, **settings)
+
+    def on_demand(self, fetch: Mapping[Any, Any], **settings: Any) -> OnDemandPredictor:
+        """Predict with features that are fetched only where a split needs them.
+
+        Parameters
+        ----------
+        fetch : mapping from source to callable
+            See :class:`grbb_ext.ondemand.OnDemandPredictor`.
+        **settings
+            Passed to :class:`grbb_ext.ondemand.OnDemandPredictor`.
+
+        Returns
+        -------
+        OnDemandPredictor
+        """
+        check_is_fitted(self, "booster_")
+        if self.feature_costs is None:
+            raise ValueError("on_demand needs to know which feature needs which source: pass feature_costs= and fit.")
+        return OnDemandPredictor(self.forest_, self._bind_costs(), fetch, **settings)
+
+    def _labeled_rows(self, X: Any, y: NDArray[Any], unlabeled: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Leave out the rows without a label, which cannot be scored."""
+        X = X.tocsr() if sp.issparse(X) else X
+        check_consistent_length(X, y)
+        sample_weight = check_sample_weight(sample_weight, y.size)
+        keep = ~is_unlabeled(y, unlabeled)
+        if not keep.any():
+            raise ValueError("y has no labelled row, so there is nothing to score.")
+        if keep.all():
+            return X, y, sample_weight
+        rows = np.flatnonzero(keep)
+        if hasattr(X, "iloc"):
+            X = X.iloc[rows]
+        elif is_frame(X) or sp.issparse(X):
+            X = X[rows]
+        else:
+            X = np.asarray(X)[rows]
+        return X, y[rows], None if sample_weight is None else sample_weight[rows]

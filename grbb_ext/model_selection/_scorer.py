@@ -1,0 +1,117 @@
+"""Scores on the labelled rows of a fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring, log_loss
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from grbb_ext.model_selection._labeled_rows import labeled_rows, plain_array, take_rows
+
+
+class LabeledScorer:
+    """A scorer that hands on the labelled rows only; made by :func:`labeled_scorer`."""
+
+    def __init__(self, scorer: Any, name: str, unlabeled: Any) -> None:
+        self._scorer, self._name, self._unlabeled = scorer, name, unlabeled
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **keywords: Any) -> Any:
+        """Score an estimator on the labelled ones of some rows.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted.
+        X : array-like of shape (M, d)
+            Rows.
+        y : array-like of shape (M,)
+            Their labels; unlabelled rows are left out.
+        sample_weight : array-like of shape (M,) or None, default=None
+            Weights of the rows.
+        **keywords
+            Passed to the scorer.
+
+        Returns
+        -------
+        float, or dict of float
+            What the scorer says; higher is better.
+        """
+        values, labeled = labeled_rows(y, self._unlabeled)
+        rows = np.flatnonzero(labeled)
+        if rows.size == 0:
+            raise ValueError(
+                f"None of the {values.size} rows to score is labelled ({self._unlabeled!r}, NaN or None marks a row "
+                "without a label). Use cv=SemiSupervisedSplit(), whose test folds hold labelled rows only."
+            )
+        if sample_weight is not None:
+            keywords["sample_weight"] = take_rows(sample_weight, rows)
+        if rows.size < values.size:
+            X = take_rows(X, rows)
+        return self._scorer(estimator, X, plain_array(values[rows]), **keywords)
+
+    def get_metadata_routing(self) -> Any:
+        """Return what metadata the scorer asks for."""
+        return get_routing_for_object(self._scorer)
+
+    def __repr__(self) -> str:
+        return f"labeled_scorer({self._name}, unlabeled={self._unlabeled!r})"
+
+
+def labeled_scorer(scoring: Any = None, *, unlabeled: Any = -1) -> LabeledScorer:
+    """Make a scorer that leaves out unlabelled rows.
+
+    It goes wherever scikit-learn takes ``scoring=``, and makes the score of a fold that holds unlabelled rows mean what
+    it says: of a plain splitter, or of the training rows (``return_train_score=True``).
+
+    Parameters
+    ----------
+    scoring : str, callable, list or dict, default=None
+        As in scikit-learn: the name of a score, a scorer ``(estimator, X, y) -> float``, or several of them. None is
+        the estimator's own ``score``. ``"neg_log_loss"`` knows the estimator's classes, so that a fold may miss some.
+    unlabeled : object, default=-1
+        The marker in y; NaN and None mark too. Where y holds fractions, only NaN does.
+
+    Returns
+    -------
+    LabeledScorer
+        A callable ``(estimator, X, y)`` that returns a number, or a dict of numbers where there are several scores.
+
+    See Also
+    --------
+    SemiSupervisedSplit : Test folds of labelled rows only.
+
+    Examples
+    --------
+    A model that is right for both labelled rows, and cannot be for the others:
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> X, y = [[0], [1], [2], [3]], [1, 1, -1, -1]
+    >>> model = DummyClassifier(strategy="constant", constant=1).fit(X, y)
+    >>> model.score(X, y), labeled_scorer("accuracy")(model, X, y)
+    (0.5, 1.0)
+    """
+    name = repr(scoring)
+    if scoring is None:
+        return LabeledScorer(_own_score, name, unlabeled)
+    if isinstance(scoring, str | dict | list | tuple | set) and not scoring:
+        raise ValueError("scoring is empty: name a score, e.g. 'accuracy'.")
+    if isinstance(scoring, list | tuple | set) and all(isinstance(entry, str) for entry in scoring):
+        scoring = {entry: entry for entry in scoring}
+    if isinstance(scoring, dict):
+        scoring = {key: _with_classes(value) for key, value in scoring.items()}
+    return LabeledScorer(check_scoring(scoring=_with_classes(scoring)), name, unlabeled)
+
+
+def _with_classes(scoring: Any) -> Any:
+    return _neg_log_loss if isinstance(scoring, str) and scoring == "neg_log_loss" else scoring
+
+
+def _neg_log_loss(estimator: Any, X: Any, y: Any, **keywords: Any) -> float:
+    """Score like "neg_log_loss", which refuses rows that do not hold all classes: with few labels, many a fold."""
+    return -float(log_loss(y, estimator.predict_proba(X), labels=estimator.classes_, **keywords))
+
+
+def _own_score(estimator: Any, X: Any, y: Any, **keywords: Any) -> float:
+    return float(estimator.score(X, y, **keywords))

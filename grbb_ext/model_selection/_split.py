@@ -1,0 +1,249 @@
+"""Cross-validation with few labels: test on labelled rows, train with all unlabelled ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
+from sklearn.utils import check_random_state
+
+from grbb_ext.model_selection._labeled_rows import is_continuous, labeled_rows, plain_array, take_rows
+
+Indices = NDArray[np.intp]
+
+
+class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no types
+    """Split the labelled rows into folds; unlabelled rows are trained on in every fold and tested in none.
+
+    It goes wherever scikit-learn takes ``cv=``. A plain splitter deals out unlabelled rows like a class of their own:
+    it tests on them, which scores how well a model predicts the marker, and takes them away from training.
+
+    Parameters
+    ----------
+    cv : int or splitter, default=5
+        A number of folds, or any splitter of scikit-learn or your own, which is shown the labelled rows only. A number
+        makes folds with the classes spread evenly, and whole groups together where ``groups`` is passed: it stands for
+        ``StratifiedKFold``, ``KFold``, ``StratifiedGroupKFold`` or ``GroupKFold`` of scikit-learn.
+    stratify : bool or "auto", default="auto"
+        Whether a number of folds spreads the classes evenly. ``"auto"`` does unless y holds fractions: for regression
+        on whole numbers pass False.
+    n_repeats : int, default=1
+        Make a number of folds this often, each time from rows in another order.
+    shuffle : bool, default=False
+        Whether a number of folds is dealt from rows in random order; repeats always are.
+    random_state : int, RandomState or None, default=None
+        Seed of the order. An int gives the same folds each time.
+    unlabeled : object, default=-1
+        The marker in y; NaN and None mark too. Where y holds fractions, only NaN does.
+    unlabeled_of_test_groups : {"drop", "keep"}, default="drop"
+        What becomes of unlabelled rows whose group (patient, query) is tested. ``"drop"`` leaves them out of that
+        training fold, so a model is tested on groups that it has never met, as it is when it is deployed to new ones.
+        ``"keep"`` trains on them, which is right where predictions are wanted for the unlabelled rows of known groups.
+
+    See Also
+    --------
+    labeled_scorer : A score that leaves out unlabelled rows, for any split.
+
+    Examples
+    --------
+    Four labelled rows in two folds, two unlabelled rows in each training set:
+
+    >>> y = [0, -1, 1, 0, 1, -1]
+    >>> for train, test in SemiSupervisedSplit(2).split(None, y):
+    ...     print(train, test)
+    [1 3 4 5] [0 2]
+    [0 1 2 5] [3 4]
+
+    Any splitter of scikit-learn in it:
+
+    >>> from sklearn.model_selection import LeaveOneGroupOut
+    >>> split = SemiSupervisedSplit(LeaveOneGroupOut())
+    >>> for train, test in split.split(None, y, groups=list("aabbcc")):
+    ...     print(train, test)
+    [2 3 4 5] [0]
+    [0 1 4 5] [2 3]
+    [0 1 2 3] [4]
+    """
+
+    # Groups are asked for where scikit-learn routes metadata.
+    __metadata_request__split = {"groups": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        cv: Any = 5,
+        *,
+        stratify: bool | Literal["auto"] = "auto",
+        n_repeats: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+        unlabeled: Any = -1,
+        unlabeled_of_test_groups: Literal["drop", "keep"] = "drop",
+    ) -> None:
+        self.cv, self.stratify, self.n_repeats, self.shuffle = cv, stratify, n_repeats, shuffle
+        self.random_state, self.unlabeled = random_state, unlabeled
+        self.unlabeled_of_test_groups = unlabeled_of_test_groups
+        self._counts = isinstance(cv, int | np.integer)
+        self._check()
+
+    def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[tuple[Indices, Indices]]:
+        """Yield the rows to train on and the rows to test on, fold by fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, d) or None
+            The rows; only a splitter of your own may look at them.
+        y : array-like of shape (N,)
+            Labels, with the marker where there is none.
+        groups : array-like of shape (N,) or None
+            The group of every row, labelled or not; None for an unlabelled row of no group. No group is on both sides.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Positions of rows. `train` is sorted.
+        """
+        values, is_labeled = labeled_rows(y, self.unlabeled)
+        labeled, free = np.flatnonzero(is_labeled), np.flatnonzero(~is_labeled)
+        if labeled.size == 0:
+            raise ValueError(
+                f"y has no labelled row ({self.unlabeled!r}, NaN or None marks a row without one), so there is nothing "
+                "to test on."
+            )
+        for name, given in (("X", X), ("groups", groups)):
+            size = None if given is None else given.shape[0] if hasattr(given, "shape") else len(given)
+            if size not in (None, values.size):
+                raise ValueError(f"{name} has {size} rows but y has {values.size}: they must match, row by row.")
+        group = None if groups is None else np.asarray(groups)
+        seen = None if group is None else group[labeled]
+        target = plain_array(values[labeled])
+        rows = np.zeros((labeled.size, 1)) if X is None else take_rows(X, labeled)
+
+        for splitter in self._splitters(target, seen):
+            for train, test in splitter.split(rows, target, seen):
+                if len(test) == 0:
+                    raise ValueError(f"{self.cv!r} made a fold without a labelled row. Ask for fewer folds.")
+                kept = free
+                if group is not None:
+                    tested = group[labeled[test]]
+                    self._check_groups(tested, group[labeled[train]])
+                    if self.unlabeled_of_test_groups == "drop":
+                        kept = free[~_among(group[free], tested)]
+                yield np.sort(np.concatenate([labeled[train], kept])), labeled[test]
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds, all repeats together.
+
+        Parameters
+        ----------
+        X, y, groups
+            As for :meth:`split`. Only splitters such as ``LeaveOneOut``, which make as many folds as there are rows or
+            groups, look at them.
+
+        Returns
+        -------
+        int
+        """
+        if self._counts:
+            return int(self.cv) * self.n_repeats
+        if y is None:
+            return int(self.cv.get_n_splits(X, y, groups))
+        values, is_labeled = labeled_rows(y, self.unlabeled)
+        rows = np.flatnonzero(is_labeled)
+        seen = None if groups is None else np.asarray(groups)[rows]
+        return int(self.cv.get_n_splits(np.zeros((rows.size, 1)), values[rows], seen))
+
+    def _check(self) -> None:
+        if self.stratify not in (True, False, "auto"):
+            raise ValueError(f"stratify must be True, False or 'auto', got {self.stratify!r}.")
+        if self.unlabeled_of_test_groups not in ("drop", "keep"):
+            raise ValueError(
+                f"unlabeled_of_test_groups must be 'drop' or 'keep', got {self.unlabeled_of_test_groups!r}."
+            )
+        repeats = self.n_repeats
+        if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1:
+            raise ValueError(f"n_repeats must be a positive integer, got {repeats!r}.")
+        if self._counts:
+            if isinstance(self.cv, bool) or self.cv < 2:
+                raise ValueError(f"cv must be at least 2 folds, or a splitter, got {self.cv!r}.")
+            if self.random_state is not None and not (self.shuffle or repeats > 1):
+                raise ValueError("random_state has no effect without shuffle=True. Set it, or leave random_state out.")
+            return
+        if isinstance(self.cv, type):
+            raise TypeError(f"cv must be a splitter, not its class: pass an instance, e.g. {self.cv.__name__}().")
+        if not (hasattr(self.cv, "split") and hasattr(self.cv, "get_n_splits")):
+            raise TypeError(f"cv must be a number of folds or a splitter of scikit-learn, got {self.cv!r}.")
+        if self.shuffle or repeats > 1 or self.random_state is not None or self.stratify != "auto":
+            raise ValueError(
+                "stratify, n_repeats, shuffle and random_state are for a number of folds. Set them on the splitter, "
+                "e.g. SemiSupervisedSplit(RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0))."
+            )
+
+    def _splitters(self, target: NDArray[Any], groups: NDArray[Any] | None) -> Iterator[Any]:
+        """Yield a splitter of the labelled rows for each repeat."""
+        if not self._counts:
+            yield self.cv
+            return
+        shuffle = self.shuffle or self.n_repeats > 1
+        # One stream for all repeats, as in scikit-learn's repeated splitters; a single one hands the seed on.
+        seed = check_random_state(self.random_state) if self.n_repeats > 1 else self.random_state
+        stratify = not is_continuous(target) if self.stratify == "auto" else self.stratify
+        for _ in range(self.n_repeats):
+            yield _folds(int(self.cv), target, groups, stratify, shuffle, seed if shuffle else None)
+
+    def _check_groups(self, tested: NDArray[Any], trained: NDArray[Any]) -> None:
+        both = tested[_among(tested, trained)]
+        if both.size:
+            raise ValueError(
+                f"{self.cv!r} puts the group {both.tolist()[0]!r} on both sides. Use a splitter that keeps groups "
+                "together (GroupKFold, StratifiedGroupKFold, LeaveOneGroupOut, a number of folds), or leave groups out."
+            )
+
+
+def _among(values: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are among others; unlike np.isin for names and None side by side, too."""
+    known = set(others.tolist())
+    return np.array([value in known for value in values.tolist()], dtype=bool)
+
+
+def _folds(
+    n_folds: int, target: NDArray[Any], groups: NDArray[Any] | None, stratify: bool, shuffle: bool, seed: Any
+) -> Any:
+    """Return scikit-learn's splitter for a number of folds."""
+    units, what = (target.size, "labelled rows") if groups is None else (np.unique(groups).size, "groups with a label")
+    if units < n_folds:
+        way_out = f"Use cv={units}" if units > 1 else "Label more rows"
+        raise ValueError(f"cv={n_folds} needs at least {n_folds} {what}, but there are {units}. {way_out}.")
+    order = {"shuffle": shuffle, "random_state": seed}
+    if stratify:
+        code, count = np.unique(target, return_inverse=True, return_counts=True)[1:]
+        if count.max() >= n_folds:
+            return (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds, **order)
+        # scikit-learn refuses this case; with few labels it is the usual one.
+        warnings.warn(
+            f"The best labelled class has {count.max()} labels, fewer than cv={n_folds} folds: a class is missing from "
+            f"the test rows of some folds. Use cv={max(count.max(), 2)} or fewer folds for folds with all classes.",
+            UserWarning,
+            stacklevel=4,
+        )
+        if groups is None:
+            return _dealt(code, n_folds, shuffle, seed)
+    return (KFold if groups is None else GroupKFold)(n_folds, **(order if shuffle or groups is None else {}))
+
+
+def _dealt(code: NDArray[np.intp], n_folds: int, shuffle: bool, seed: Any) -> PredefinedSplit:
+    """Deal the rows in the order of their classes: folds, and classes within folds, differ by one row at most."""
+    rows = check_random_state(seed).permutation(code.size) if shuffle else np.arange(code.size)
+    fold = np.empty(code.size, dtype=np.intp)
+    fold[rows[np.argsort(code[rows], kind="stable")]] = np.arange(code.size) % n_folds
+    return PredefinedSplit(fold)

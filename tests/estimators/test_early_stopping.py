@@ -1,0 +1,126 @@
+"""Training watched on labelled rows, and cut to its best round."""
+
+from __future__ import annotations
+
+import lightgbm as lgb
+import numpy as np
+import pytest
+import xgboost as xgb
+from sklearn.datasets import make_moons
+from sklearn.metrics import log_loss, roc_auc_score
+
+from grbb_ext import GRBBClassifier, GRBBRegressor
+
+
+@pytest.fixture
+def parts():
+    X, truth = make_moons(400, noise=0.3, random_state=0)
+    y = np.where(np.arange(400) < 40, truth, -1)
+    return X[:300], y[:300], X[300:], truth[300:]
+
+
+def test_the_model_is_cut_to_the_best_round(classifier, library, parts):
+    X, y, X_valid, y_valid = parts
+    model = GRBBClassifier(classifier(n_estimators=200, early_stopping_rounds=5)).fit(
+        X, y, eval_set=[(X_valid, y_valid)]
+    )
+    losses = model.evals_result_["validation_0"]["logistic"]
+    assert model.n_iter_ == int(np.argmin(losses)) + 1 < 100
+    assert len(losses) == model.n_iter_ + 5
+    assert f"round {model.n_iter_} of {len(losses)}" in model.stop_reason_
+    assert log_loss(y_valid, model.predict_proba(X_valid)) == pytest.approx(min(losses), rel=1e-5)
+    short = GRBBClassifier(classifier(n_estimators=model.n_iter_)).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), short.predict_proba(X))
+    native = model.booster_.predict(xgb.DMatrix(X)) if library == "xgboost" else model.booster_.predict(X)
+    np.testing.assert_array_equal(native, model.decision_function(X))
+    assert model.forest_.n_trees == model.n_iter_
+
+
+def test_unlabeled_rows_of_the_evaluation_set_are_left_out(classifier, parts):
+    X, y, X_valid, y_valid = parts
+    marked = np.where(np.arange(100) % 2, y_valid, -1)
+    wrapped = classifier(n_estimators=200, early_stopping_rounds=5)
+    model = GRBBClassifier(wrapped).fit(X, y, eval_set=[(X_valid, marked)])
+    expected = GRBBClassifier(wrapped).fit(X, y, eval_set=[(X_valid[1::2], y_valid[1::2])])
+    assert model.evals_result_ == expected.evals_result_
+
+
+def test_a_metric_that_should_rise(classifier, library, parts):
+    X, y, X_valid, y_valid = parts
+    name = "eval_metric" if library == "xgboost" else "metric"
+    wrapped = classifier(n_estimators=100, early_stopping_rounds=3, **{name: "auc"})
+    model = GRBBClassifier(wrapped).fit(X, y, eval_set=(X_valid, y_valid))
+    areas = model.evals_result_["validation_0"]["auc"]
+    assert model.n_iter_ == int(np.argmax(areas)) + 1
+    assert roc_auc_score(y_valid, model.decision_function(X_valid)) == pytest.approx(max(areas))
+
+
+def test_text_classes_and_a_metric_of_the_users_own(classifier, library, parts):
+    X, y, X_valid, y_valid = parts
+    names = np.array(["ham", "spam", None], dtype=object)
+
+    def brier(labels, probability):
+        assert set(labels) == {"ham", "spam"}
+        return float(np.mean((probability - (labels == "spam")) ** 2))
+
+    name = "eval_metric" if library == "xgboost" else "metric"
+    model = GRBBClassifier(classifier(**{name: brier})).fit(X, names[y], eval_set=[(X_valid, names[y_valid])])
+    expected = np.mean((model.predict_proba(X_valid)[:, 1] - y_valid) ** 2)
+    assert model.evals_result_["validation_0"]["brier"][-1] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_callback_of_the_library_stops_too(classifier, library, parts):
+    X, y, X_valid, y_valid = parts
+    callback = xgb.callback.EarlyStopping(rounds=5) if library == "xgboost" else lgb.early_stopping(5, verbose=False)
+    model = GRBBClassifier(classifier(n_estimators=200)).fit(X, y, eval_set=[(X_valid, y_valid)], callbacks=[callback])
+    expected = GRBBClassifier(classifier(n_estimators=200, early_stopping_rounds=5)).fit(
+        X, y, eval_set=[(X_valid, y_valid)]
+    )
+    assert model.n_iter_ == expected.n_iter_ < 100
+
+
+def test_costs_count_what_the_cut_model_uses(classifier, parts):
+    X, y, X_valid, y_valid = parts
+    noise = np.random.default_rng(0).normal(size=(400, 3))
+    X, X_valid = np.hstack([X, noise[:300]]), np.hstack([X_valid, noise[300:]])
+    wrapped = classifier(n_estimators=200, early_stopping_rounds=5)
+    model = GRBBClassifier(wrapped, feature_costs=[1.0, 2.0, 4.0, 8.0, 16.0], mu=0.1).fit(
+        X, y, eval_set=[(X_valid, y_valid)]
+    )
+    used = model.forest_.features_used()
+    assert model.paid_ == tuple(used.tolist())
+    assert model.feature_cost_ == (2.0**used).sum()
+
+
+def test_regression(regressor, parts):
+    X, _, X_valid, _ = parts
+    truth, valid = np.sin(X[:, 0]) + 9, np.sin(X_valid[:, 0]) + 9
+    y = np.where(np.arange(300) < 60, truth, np.nan)
+    wrapped = regressor(n_estimators=500, early_stopping_rounds=5, learning_rate=0.5)
+    model = GRBBRegressor(wrapped).fit(X, y, eval_set=[(X_valid, np.where(valid > 9, valid, np.nan))])
+    errors = model.evals_result_["validation_0"]["squared_error"]
+    keep = valid > 9
+    assert model.n_iter_ == int(np.argmin(errors)) + 1
+    assert np.mean((model.predict(X_valid[keep]) - valid[keep]) ** 2) / 2 == pytest.approx(min(errors), rel=1e-3)
+
+
+def test_evaluation_sets_without_labels_or_shape_are_refused(classifier, parts):
+    X, y, X_valid, y_valid = parts
+    model = GRBBClassifier(classifier())
+    with pytest.raises(ValueError, match="no labelled row"):
+        model.fit(X, y, eval_set=[(X_valid, np.full(100, -1))])
+    with pytest.raises(ValueError, match="list of pairs"):
+        model.fit(X, y, eval_set=[X_valid])
+    with pytest.raises(ValueError, match="features"):
+        model.fit(X, y, eval_set=[(X_valid[:, :1], y_valid)])
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(X, y, eval_set=[(X_valid, y_valid[:5])])
+    with pytest.raises(ValueError, match="classes="):
+        model.fit(X, y, eval_set=[(X_valid, y_valid + 5)])
+
+
+def test_unknown_metrics_are_refused(classifier, library, parts):
+    X, y, X_valid, y_valid = parts
+    name = "eval_metric" if library == "xgboost" else "metric"
+    with pytest.raises(ValueError, match=f"{name}='ndcg'"):
+        GRBBClassifier(classifier(**{name: "ndcg"})).fit(X, y, eval_set=[(X_valid, y_valid)])

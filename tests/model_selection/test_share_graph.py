@@ -1,0 +1,113 @@
+"""A shared graph is the graph of all rows, cut; what is equal to the model without sharing, and what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV
+from xgboost import XGBClassifier
+
+from grbb_ext import GRBBClassifier, SemiSupervisedSplit, knn_graph, labeled_scorer, share_graph
+from grbb_ext.graph import SharedGraph, _shared
+
+X, TRUTH = load_wine(return_X_y=True)
+Y = np.where(np.random.default_rng(0).random(TRUTH.size) < 0.3, TRUTH, -1)
+BOOSTERS = [
+    LGBMClassifier(n_estimators=5, num_leaves=4, n_jobs=1, verbosity=-1),
+    XGBClassifier(n_estimators=5, max_depth=2, n_jobs=1),
+]
+
+
+@pytest.mark.parametrize("booster", BOOSTERS, ids=["lightgbm", "xgboost"])
+@pytest.mark.parametrize("settings", [{}, {"preset": "paper"}, {"n_neighbors": 5, "scale": None, "weights": "heat"}])
+def test_a_fit_to_all_rows_is_equal(booster, settings):
+    plain = GRBBClassifier(booster, **settings).fit(X, Y)
+    shared = share_graph(GRBBClassifier(booster, **settings), X).fit(X, Y)
+    assert (plain.graph_ != shared.graph_).nnz == 0
+    assert_array_equal(plain.predict_proba(X), shared.predict_proba(X))
+
+
+@pytest.mark.parametrize("booster", BOOSTERS, ids=["lightgbm", "xgboost"])
+def test_a_fit_to_a_fold_is_that_of_the_graph_cut_by_hand(booster):
+    W = knn_graph(X, 9)
+    rebuilt = []
+    for train, test in SemiSupervisedSplit(3).split(X, Y):
+        cut = GRBBClassifier(booster, graph=W[train][:, train]).fit(X[train], Y[train])
+        shared = share_graph(GRBBClassifier(booster), X).fit(X[train], Y[train])
+        assert (cut.graph_ != shared.graph_).nnz == 0
+        assert_array_equal(cut.predict_proba(X[test]), shared.predict_proba(X[test]))
+        rebuilt.append((knn_graph(X[train], 9) != shared.graph_).nnz)
+    assert min(rebuilt) > 0  # the graph of the fold alone is another one
+
+
+def test_folds_and_rows_in_any_order_give_the_same_predictions():
+    model = share_graph(GRBBClassifier(BOOSTERS[0]), X)
+    rows = np.random.default_rng(1).permutation(178)
+    fitted, again = model.fit(X, Y).objective_, model.fit(X[rows], Y[rows]).objective_
+    np.testing.assert_allclose(fitted.targets_[rows], again.targets_, atol=1e-5)
+
+
+def test_labels_left_out_have_no_say():
+    train, test = next(iter(SemiSupervisedSplit(3).split(X, Y)))
+    model = share_graph(GRBBClassifier(BOOSTERS[0]), X)
+    other = Y.copy()
+    other[test] = (other[test] + 1) % 3
+    first = model.fit(X[train], Y[train]).predict_proba(X)
+    assert_array_equal(first, model.fit(X[train], other[train]).predict_proba(X))
+
+
+def test_the_graph_is_built_once_in_a_search(monkeypatch):
+    calls = []
+
+    def counting(*arguments, **keywords):
+        calls.append(1)
+        return knn_graph(*arguments, **keywords)
+
+    monkeypatch.setattr(_shared, "knn_graph", counting)
+    model = share_graph(GRBBClassifier(BOOSTERS[0]), X)
+    search = GridSearchCV(
+        model,
+        {"sharpen": [1.0, 3.0], "estimator__num_leaves": [3, 4]},
+        cv=SemiSupervisedSplit(3),
+        scoring=labeled_scorer("accuracy"),
+        error_score="raise",
+    ).fit(X, Y)
+    assert len(calls) == 1
+    assert search.best_estimator_.graph is model.graph
+    assert isinstance(model.graph, SharedGraph)
+
+
+def test_settings_of_the_graph_are_the_estimators():
+    shared = share_graph(GRBBClassifier(n_neighbors=4, weights="binary", metric="manhattan", scale="standard"), X)
+    expected = knn_graph(X, 4, weights="binary", metric="manhattan", scale="standard")
+    assert (shared.graph.affinity_ != expected).nnz == 0
+
+
+@pytest.mark.parametrize("columns", ["from_dtype", ["kind"], [2], [False, False, True]])
+def test_categories(columns):
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": np.where(TRUTH == 1, 0, 1)})
+    if columns == "from_dtype":
+        frame = frame.astype({"kind": "category"})
+    model = GRBBClassifier(BOOSTERS[0], categorical_features=columns)
+    shared, plain = share_graph(model, frame).fit(frame, Y), model.fit(frame, Y)
+    assert (plain.graph_ != shared.graph_).nnz == 0
+
+
+def test_other_graphs_are_left_alone():
+    W = knn_graph(X, 9)
+    assert share_graph(GRBBClassifier(graph=W), X).graph.shape == W.shape
+    once = share_graph(GRBBClassifier(), X)
+    assert share_graph(once, X).graph is once.graph
+
+
+def test_bad_calls():
+    with pytest.raises(TypeError, match="must be GRBBClassifier"):
+        share_graph(LGBMClassifier(), X)
+    with pytest.raises(TypeError, match="must be GRBBClassifier"):
+        share_graph(GRBBClassifier, X)
+    with pytest.raises(ValueError, match=r"names \['color'\], but X has no such columns"):
+        share_graph(GRBBClassifier(categorical_features=["color"]), X)
