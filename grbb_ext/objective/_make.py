@@ -173,8 +173,9 @@ def grbb_objective(
         "n_jobs": n_jobs,
         "verbose": verbose,
     }
-    to_build = isinstance(graph, str | RefinedGraph)
-    if not to_build:
+    if isinstance(graph, RefinementBasis):  # an estimator has searched the neighbours already
+        W = graph
+    elif not isinstance(graph, str | RefinedGraph):
         W = check_graph(graph, labels.n_rows)
     elif rule == "labeled" and lam == 0:
         W = None

@@ -11,6 +11,7 @@ import numpy as np
 from grbb_ext.labels import LossName
 from grbb_ext.propagation import Propagation, PropagationKind
 from grbb_ext.refinement import RefinedGraph
+from grbb_ext.refinement._basis import RefinementBasis
 from grbb_ext.row_weights import ClassWeight
 
 RuleName = Literal["paper", "corrected", "targets", "laplacian", "labeled"]
@@ -112,7 +113,7 @@ def choose_graph(graph: Any, preset: str | None, rule: RuleName) -> Any:
         graph = DEFAULT_GRAPH if preset is None and rule == "targets" else "knn"
     if isinstance(graph, str) and graph not in get_args(GraphName):
         raise ValueError(f"graph must be 'knn', 'refined', a RefinedGraph or an affinity, got {graph!r}.")
-    refined = isinstance(graph, RefinedGraph) or (isinstance(graph, str) and graph == "refined")
+    refined = isinstance(graph, RefinedGraph | RefinementBasis) or (isinstance(graph, str) and graph == "refined")
     if refined and preset == "paper":
         raise ValueError("preset='paper' means graph='knn', or a ready affinity. Leave one of them out.")
     if refined and rule == "labeled":

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grbb_ext.graph._columns import Matrix, Scale, prepare_columns
 from grbb_ext.graph._lists import NeighborLists, check_neighbors, search_lists
 from grbb_ext.graph._neighbors import Method
+from grbb_ext.graph._table_columns import fill_missing
 from grbb_ext.graph._weights import Weights
 from grbb_ext.refinement._columns import TreeColumns, read_columns
 from grbb_ext.refinement._settings import RefinedGraph
@@ -97,10 +98,12 @@ def make_basis(
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool = True,
+    warn_missing: bool = True,
 ) -> RefinementBasis:
     """Read the columns and search the candidates; the first k of them make the plain graph.
 
-    The parameters are those of :func:`knn_graph` and :class:`RefinedGraph`.
+    The parameters are those of :func:`knn_graph` and :class:`RefinedGraph`; `warn_missing` says whether the user is
+    told of missing values, which the distances see as medians.
 
     Examples
     --------
@@ -109,7 +112,8 @@ def make_basis(
     ((40, 12), (40, 40))
     """
     columns = read_columns(X)
-    points = prepare_columns(columns.distance_columns(), scale)
+    points = columns.distance_columns()
+    points = prepare_columns(points if warn_missing else fill_missing(points), scale)
     check_neighbors(n_neighbors, points)
     search = Search(int(n_neighbors), weights, metric, method, n_jobs, verbose)
     lists, plain = search(points, settings)

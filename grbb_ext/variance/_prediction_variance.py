@@ -108,7 +108,7 @@ def prediction_variance(
     >>> H = np.where(truth == 1, 2.0, -2.0)
     >>> v = prediction_variance(obj, H, lam=1.0)
     >>> round(v.mean, 5), v.method
-    (0.00102, 'dense')
+    (0.00101, 'dense')
     >>> round(prediction_variance(obj, H, lam=1.0, kind="fisher").mean, 5)
     0.00897
     """
