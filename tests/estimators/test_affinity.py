@@ -43,7 +43,7 @@ def test_a_refined_graph_sees_categories_and_missing_values_as_they_are():
     assert basis.settings is asked
     assert basis.search.n_neighbors == 3
     assert given["X"][:, 1].tolist() == ["category 0", "category 1", None, "category 0"]
-    assert basis.columns.codes.ravel().tolist() == [0, 1, -1, 0]
+    assert basis.columns.codes.ravel().tolist() == [1, 2, -1, 1]
     np.testing.assert_array_equal(basis.columns.numbers, ROWS[:, :1])
     np.testing.assert_array_equal(basis.points.ravel(), [0.0, 1.0, 1.0, 3.0])  # distances see the median
 
