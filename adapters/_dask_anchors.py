@@ -15,8 +15,8 @@ from grbb_ext.adapters._dask_parts import Parts, dense
 from grbb_ext.adapters._dask_rows import keep_rows
 from grbb_ext.labels import Labels
 from grbb_ext.objective._settings import Settings
-from grbb_ext.propagation import Propagation
-from grbb_ext.propagation._anchor import AnchorPropagation, anchor_matrix
+from grbb_ext.propagation import AnchorPropagation, Propagation
+from grbb_ext.propagation._anchor import anchor_matrix
 from grbb_ext.row_weights import mixed_weight
 from grbb_ext.rules._soft_targets import centered_labels, finish_targets
 
@@ -93,16 +93,18 @@ def _sample(parts: Parts, size: int) -> NDArray[Any]:
     if sum(sizes) == 0:
         sizes = parts.lengths
     seeds = list(range(_SEED, _SEED + len(sizes)))
-    return np.concatenate(parts.client.gather(parts.client.map(_draw, parts.pieces, sizes, seeds, pure=False)))
+    drawn = parts.client.gather(parts.client.map(_draw, parts.pieces, sizes, seeds, pure=False))
+    return np.asarray(np.concatenate(drawn))
 
 
 def _draw(piece: Any, size: int, seed: int) -> NDArray[Any]:
     rows = np.sort(np.random.default_rng(seed).choice(piece.shape[0], size, replace=False))
-    return dense(piece.iloc[rows] if hasattr(piece, "iloc") else piece[rows])
+    return np.asarray(dense(piece.iloc[rows] if hasattr(piece, "iloc") else piece[rows]))
 
 
 def _nearest(piece: Any, anchors: AnchorPropagation) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    return anchors.nearest(dense(piece))
+    index, share = anchors.nearest(dense(piece))
+    return index, share
 
 
 def _n_unreachable(block: tuple[NDArray[np.int32], NDArray[np.float32]]) -> int:

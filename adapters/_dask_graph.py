@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import dask
 import dask.array as da
@@ -108,9 +108,7 @@ def _target_blocks(
     return list(blocks), [stop - start for start, stop in spans]
 
 
-def _operator_blocks(
-    client: distributed.Client, operator: Propagation
-) -> tuple[list[distributed.Future], list[int]]:
+def _operator_blocks(client: distributed.Client, operator: Propagation) -> tuple[list[distributed.Future], list[int]]:
     n, n_rows = operator.labeled.size, operator.n_rows
     everywhere = client.scatter(operator, broadcast=True)
     columns = [

@@ -47,8 +47,8 @@ def read_ids(data: xgb.DMatrix) -> Ids:
 def check_ids(ids: Ids, n_rows: int) -> None:
     """Raise on all workers alike unless their ids together are 0, ..., N - 1, each once.
 
-    All workers have to call it. The workers' bitmaps are joined, N / 8 bytes in all: if N ids set N different bits, each
-    is there once. Only when that fails are they counted, to name some of the culprits.
+    All workers have to call it. The workers' bitmaps are joined, N / 8 bytes in all: if N ids set N different bits,
+    each is there once. Only when that fails are they counted, to name some of the culprits.
 
     Parameters
     ----------
@@ -61,7 +61,9 @@ def check_ids(ids: Ids, n_rows: int) -> None:
     total, n_outside = collective.allreduce(np.array([ids.size, outside.size]), collective.Op.SUM)
     if n_outside:
         worst = int(collective.allreduce(np.array([ids.max(initial=0)]), collective.Op.MAX)[0])
-        raise ValueError(ids_message(n_rows, int(total), [], [], f"{n_outside} ids are not in 0..{n_rows - 1} ({worst})"))
+        raise ValueError(
+            ids_message(n_rows, int(total), [], [], f"{n_outside} ids are not in 0..{n_rows - 1} ({worst})")
+        )
     full = True
     for start, block in _blocks(ids, n_rows):
         bits = np.zeros(min(_IDS_PER_BLOCK, n_rows - start), dtype=bool)

@@ -20,8 +20,8 @@ MetricName = Literal["loss", "error", "rmse"]
 class WorkerMetric:
     """A ``custom_metric`` for ``xgboost.dask.train``: the mean over all workers' labelled rows.
 
-    XGBoost averages the workers' values of a custom metric, whatever their rows weigh. Here each worker returns the mean
-    over all, so that this average changes nothing.
+    XGBoost averages the workers' values of a custom metric, whatever their rows weigh. Here each worker returns the
+    mean over all, so that this average changes nothing.
 
     Attributes
     ----------
@@ -60,7 +60,9 @@ class WorkerMetric:
         if count == 0:
             raise ValueError("The evaluation set has no labelled row.")
         mean = float(total / count)
-        return (labels.loss.name, mean) if self.name == "loss" else (self.name, mean**0.5 if self.name == "rmse" else mean)
+        return (
+            (labels.loss.name, mean) if self.name == "loss" else (self.name, mean**0.5 if self.name == "rmse" else mean)
+        )
 
 
 def evaluation_labels(y: NDArray[Any], labels: Labels, unlabeled: Any) -> NDArray[np.float32]:

@@ -66,9 +66,9 @@ class _Local:
 class WorkerObjective:
     r"""A custom objective for ``xgboost.dask.train``: gradients of this worker's rows.
 
-    The rules are those of :class:`grbb_ext.GRBBObjective`. With ``"targets"`` and ``"labeled"`` a row's gradient depends
-    on its own score alone. With ``"paper"`` and ``"corrected"`` it depends on the n labelled scores too: every worker
-    puts those it has into an array of n zeros, and one allreduce tells them to all,
+    The rules are those of :class:`grbb_ext.GRBBObjective`. With ``"targets"`` and ``"labeled"`` a row's gradient
+    depends on its own score alone. With ``"paper"`` and ``"corrected"`` it depends on the n labelled scores too: every
+    worker puts those it has into an array of n zeros, and one allreduce tells them to all,
 
     .. math:: H_l = \sum_w S_w H_w, \qquad g_w = P_w\, g_l(H_l).
 
@@ -126,7 +126,7 @@ class WorkerObjective:
     @property
     def numbers_per_round(self) -> int:
         """Numbers that the workers add up in a round."""
-        n = self.labeled.ids.size * self.n_outputs
+        n = int(self.labeled.ids.size) * self.n_outputs
         return n * ((self.rule in ("paper", "corrected")) + (self.lam > 0))
 
     def __call__(self, raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:

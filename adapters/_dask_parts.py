@@ -90,7 +90,7 @@ class Parts:
             if host.ndim != 1 or host.shape[0] != self.n_rows:
                 raise ValueError(_mismatch(name, f"shape {host.shape}", f"({self.n_rows},)"))
             return list(self.client.scatter([host[i : i + n] for i, n in self._spans()]))
-        arrays = self.client.map(np.asarray, pieces, pure=False)
+        arrays = self.client.map(_values, pieces, pure=False)
         found = self.client.gather(self.client.map(len, arrays, pure=False))
         if found != self.lengths:
             raise ValueError(_mismatch(name, f"partitions of {found[:9]} rows", f"{self.lengths[:9]}"))
@@ -116,7 +116,10 @@ class Parts:
     def bounds(self, ids: Pieces) -> dict[str, dd.Series]:
         """Return the two fields of a DaskDMatrix that carry the ids."""
         names = ("label_lower_bound", "label_upper_bound")
-        return {name: self.series(self.client.map(_half, ids, [half] * len(ids), pure=False)) for half, name in enumerate(names)}
+        return {
+            name: self.series(self.client.map(_half, ids, [half] * len(ids), pure=False))
+            for half, name in enumerate(names)
+        }
 
     def _chosen(self, values: Any) -> Pieces:
         given = self.client.futures_of(self.client.persist(values))
@@ -135,8 +138,8 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
             X = X.rechunk({1: -1})
     elif not isinstance(X, dd.DataFrame):
         raise TypeError(
-            f"X must be a dask Array or DataFrame, got {type(X).__name__}. Use dask.array.from_array(X, chunks=...), or "
-            "train on one machine with grbb_objective and xgboost.train."
+            f"X must be a dask Array or DataFrame, got {type(X).__name__}. Use dask.array.from_array(X, chunks=...), "
+            "or train on one machine with grbb_objective and xgboost.train."
         )
     X = client.persist(X)
     pieces = client.futures_of(X)
@@ -154,6 +157,17 @@ def dense(piece: Any) -> NDArray[Any]:
     """Return a partition as an array of floats."""
     rows = np.asarray(piece)
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+
+
+def _values(piece: Any) -> NDArray[Any]:
+    """Return a partition of one column as an array of numpy's own types, None or NaN where there is no value."""
+    if isinstance(piece.dtype, np.dtype):
+        return np.asarray(piece)
+    if piece.dtype.kind in "iub" and not piece.isna().any():
+        return np.asarray(piece.to_numpy(dtype=np.int64))
+    if piece.dtype.kind in "iufb":
+        return np.asarray(piece.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(piece.to_numpy(dtype=object, na_value=None))
 
 
 def _n_rows(piece: Any) -> int:
@@ -182,7 +196,7 @@ def _check_weight(weight: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _half(ids: Ids, half: int) -> NDArray[np.float32]:
-    return split_ids(ids)[half]
+    return np.asarray(split_ids(ids)[half])
 
 
 def _series(values: NDArray[Any]) -> Any:

@@ -21,9 +21,9 @@ _LIGHTGBM_ONLY = {
 }
 
 _WHY_NOT_LIGHTGBM = (
-    "grbb_ext.adapters.dask trains XGBoost only. LightGBM's Dask estimators tell a custom objective neither which rows it "
-    "has nor what other workers have, and with prices (coupled CEGB) its distributed trainer of version 4.7.0 silently "
-    "returns corrupted models. Use XGBoost parameters here, or LightGBM on one machine with "
+    "grbb_ext.adapters.dask trains XGBoost only. LightGBM's Dask estimators tell a custom objective neither which rows "
+    "it has nor what other workers have, and with prices (coupled CEGB) its distributed trainer of version 4.7.0 "
+    "silently returns corrupted models. Use XGBoost parameters here, or LightGBM on one machine with "
     "grbb_ext.adapters.lightgbm.train."
 )
 
@@ -64,5 +64,7 @@ def complete_params(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]
     if n_outputs > 1:
         full.setdefault("num_class", n_outputs)
     if full.get("num_class", n_outputs if n_outputs > 1 else 0) not in ({n_outputs} if n_outputs > 1 else {0, 1}):
-        raise ValueError(f"num_class={full['num_class']}, but y has {max(n_outputs, 2)} classes: take it out of params.")
+        raise ValueError(
+            f"num_class={full['num_class']}, but y has {max(n_outputs, 2)} classes: take it out of params."
+        )
     return full

@@ -1,4 +1,4 @@
-"""Values that belong to rows, kept on the workers or in a shared file, from which each worker takes those of its ids."""
+"""Values that belong to rows, on the workers or in a shared file, from which each worker takes those of its ids."""
 
 from __future__ import annotations
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import distributed
 import numpy as np
 from xgboost import dask as xgb_dask
 
 from grbb_ext.adapters._dask_metric import MetricName, WorkerMetric, evaluation_labels
+from grbb_ext.adapters._dask_miser import CostedTraining
 from grbb_ext.adapters._dask_parts import read_parts
 from grbb_ext.adapters._dask_prepare import Prepared, prepare, quantile_matrix, read_settings
-from grbb_ext.adapters._dask_rows import release_rows
 from grbb_ext.adapters._dask_refusals import check_booster, complete_params
+from grbb_ext.adapters._dask_rows import release_rows
+from grbb_ext.adapters._xgboost_miser import Strategy
+from grbb_ext.costs import FeatureCosts
 
 
 class WorkerLostError(RuntimeError):
@@ -34,6 +37,11 @@ def train(
     classes: Any = None,
     n_anchors: int = 1000,
     storage: str | Path = "workers",
+    costs: FeatureCosts | None = None,
+    mu: float = 0.0,
+    budget: float | None = None,
+    strategy: Strategy = "levels",
+    probe_every: int | Literal["auto"] = "auto",
     evals: Sequence[tuple[Any, Any, str]] = (),
     eval_metric: MetricName = "loss",
     early_stopping_rounds: int | None = None,
@@ -79,6 +87,11 @@ def train(
     storage : "workers" or path, default="workers"
         Where targets, or rows of the operator, wait for training: in the workers' memory, or in a folder that client
         and workers share.
+    costs : FeatureCosts or None, default=None
+        Prices of the columns. All workers probe and buy in step, as :class:`grbb_ext.adapters.xgboost.GreedyMiser` does
+        on one machine; the trained booster has a ``ledger_``.
+    mu, budget, strategy, probe_every
+        As in :class:`grbb_ext.adapters.xgboost.GreedyMiser`.
     evals : sequence of (X, y, name), default=()
         Evaluation sets, each of a dask Array or DataFrame, its labels, and a name.
     eval_metric : {"loss", "error", "rmse"}, default="loss"
@@ -114,13 +127,15 @@ def train(
     >>> from sklearn.datasets import make_moons
     >>> X, truth = make_moons(200, noise=0.05, random_state=0)
     >>> y = np.where(np.arange(200) < 4, truth, -1)
-    >>> with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+    >>> with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as client:
     ...     model = train(client, {"max_depth": 3}, da.from_array(X, chunks=(50, 2)), y, num_boost_round=10)
     ...     predicted = predict(client, model, da.from_array(X, chunks=(50, 2)), kind="class").compute()
     >>> float(np.mean(predicted == truth)), model["info"]["bytes_per_round"]
     (1.0, 0)
     """
     check_booster(params, X)
+    if costs is None and (mu != 0 or budget is not None):
+        raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
     objective_settings, graph_settings = read_settings(settings)
     parts = read_parts(client, X)
     prepared = prepare(
@@ -141,19 +156,24 @@ def train(
         layout = {"missing": missing, "enable_categorical": enable_categorical}
         dtrain = quantile_matrix(parts, prepared.data, full, **layout)
         sets = [
-            (_evaluation_set(client, prepared, full, dtrain, rows, labels, layout), name) for rows, labels, name in evals
+            (_evaluation_set(client, prepared, full, dtrain, rows, labels, layout), name)
+            for rows, labels, name in evals
         ]
+        costed = None
+        if costs is not None:
+            miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
+            costed = CostedTraining(prepared.objective, costs, miser)
         result = _train_or_name_the_lost(
             client,
             full,
             dtrain,
             num_boost_round,
             evals=sets or None,
-            obj=prepared.objective,
+            obj=prepared.objective if costed is None else costed,
             custom_metric=metric if sets else None,
             early_stopping_rounds=early_stopping_rounds,
             xgb_model=xgb_model,
-            callbacks=callbacks,
+            callbacks=[*(callbacks or ()), *([] if costed is None else [costed])] or None,
             verbose_eval=verbose_eval,
             coll_cfg=coll_cfg,
         )
@@ -234,9 +254,9 @@ def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any
         lost = sorted(before - set(client.scheduler_info(n_workers=-1)["workers"]))
         if lost:
             raise WorkerLostError(
-                f"{len(lost)} of {len(before)} workers died during training ({', '.join(lost[:3])}), and with them their "
-                "rows and trees. There is no model: XGBoost cannot go on without them. Call train() again; the usual "
-                "cause is memory, for which more workers or graph='anchors' may help."
+                f"{len(lost)} of {len(before)} workers died during training ({', '.join(lost[:3])}), and with them "
+                "their rows and trees. There is no model: XGBoost cannot go on without them. Call train() again; the "
+                "usual cause is memory, for which more workers or graph='anchors' may help."
             ) from error
         raise
 

@@ -7,9 +7,7 @@ try:
     import distributed  # noqa: F401
     import xgboost.dask  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        "grbb_ext.adapters.dask needs Dask and XGBoost: pip install 'grbb_ext[dask,xgboost]'."
-    ) from error
+    raise ImportError("grbb_ext.adapters.dask needs Dask and XGBoost: pip install 'grbb_ext[dask,xgboost]'.") from error
 
 from grbb_ext.adapters._dask_train import WorkerLostError, predict, train
 
