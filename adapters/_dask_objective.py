@@ -166,6 +166,17 @@ class WorkerObjective:
         if weight is not None:
             of_row = of_row * weight
         rule = TargetsRule(self.loss, targets, None if (of_row == 1).all() else of_row, self.newton, None)
+        return self._penalized(rule, ids, here, which)
+
+    def _labeled_rule(self, ids: Ids, here: Any, which: Any, weight: Any) -> Callable[[Floats], Gradients]:
+        labeled = self.labeled
+        gradient = LabeledGradient(self.loss, here, labeled.targets[which], labeled.weights[which], None)
+        return self._penalized(LabeledRule(gradient, self.newton), ids, here, which)
+
+    def _penalized(
+        self, rule: Callable[[Floats], Gradients], ids: Ids, here: Any, which: Any
+    ) -> Callable[[Floats], Gradients]:
+        """Add the Laplacian term to the labelled rows."""
         if self.lam == 0:
             return rule
         share, degree = self._penalty(ids)
@@ -178,11 +189,6 @@ class WorkerObjective:
             return gradient, hessian
 
         return penalized
-
-    def _labeled_rule(self, ids: Ids, here: Any, which: Any, weight: Any) -> Callable[[Floats], Gradients]:
-        labeled = self.labeled
-        gradient = LabeledGradient(self.loss, here, labeled.targets[which], labeled.weights[which], None)
-        return LabeledRule(gradient, self.newton)
 
     def _paper_rule(self, ids: Ids, here: Any, which: Any, weight: Any) -> Callable[[Floats], Gradients]:
         extend = self._operator(ids, here, which)[0]

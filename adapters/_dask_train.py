@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,18 @@ from grbb_ext.adapters._dask_refusals import check_booster, complete_params
 from grbb_ext.adapters._dask_rows import release_rows
 from grbb_ext.adapters._xgboost_miser import Strategy
 from grbb_ext.costs import FeatureCosts
+
+
+class _Clock:
+    """Seconds of each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now
 
 
 class WorkerLostError(RuntimeError):
@@ -110,7 +123,9 @@ def train(
     dict
         ``"booster"`` and ``"history"``, as ``xgboost.dask.train`` returns them; ``"labels"``, the loss and the
         classes; ``"info"``: numbers of rows, labelled and unreachable rows, the form of the graph, and the bytes that a
-        worker adds to a sum over all workers in each round, beside XGBoost's own histograms.
+        worker adds to a sum over all workers in each round, beside XGBoost's own histograms; and the seconds of each
+        stage: ``"read"`` (X onto the workers), ``"operator"`` (labels, graph, solves, targets), ``"matrix"`` (the
+        partitions of the DMatrix) and ``"rounds"`` (binning and boosting).
 
     Raises
     ------
@@ -137,7 +152,9 @@ def train(
     if costs is None and (mu != 0 or budget is not None):
         raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
     objective_settings, graph_settings = read_settings(settings)
+    clock = _Clock()
     parts = read_parts(client, X)
+    clock.lap("read")
     prepared = prepare(
         parts,
         y,
@@ -150,6 +167,7 @@ def train(
         settings=objective_settings,
         graph_settings=graph_settings,
     )
+    clock.lap("operator")
     try:
         full = complete_params(params, prepared.objective.n_outputs)
         metric = WorkerMetric(prepared.known.labels, eval_metric)
@@ -159,6 +177,7 @@ def train(
             (_evaluation_set(client, prepared, full, dtrain, rows, labels, layout), name)
             for rows, labels, name in evals
         ]
+        clock.lap("matrix")
         costed = None
         if costs is not None:
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
@@ -179,7 +198,8 @@ def train(
         )
     finally:
         release_rows(client, prepared.told.rows.values())
-    return {**result, "labels": prepared.known.labels, "info": _info(prepared)}
+    clock.lap("rounds")
+    return {**result, "labels": prepared.known.labels, "info": {**_info(prepared), "seconds": clock.seconds}}
 
 
 def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "margin", **settings: Any) -> Any:
