@@ -149,6 +149,8 @@ def train(
     (1.0, 0)
     """
     check_booster(params, X)
+    if client.asynchronous:
+        raise ValueError("train waits for its results: give it a client made without asynchronous=True.")
     if costs is None and (mu != 0 or budget is not None):
         raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
     objective_settings, graph_settings = read_settings(settings)

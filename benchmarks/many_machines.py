@@ -1,4 +1,4 @@
-"""Training over Dask on this machine: is the model the same, how long does each stage take, what is sent?
+"""Training over Dask on this machine: whether the model is the same, the time of each stage, and what is sent.
 
 ``python -m benchmarks.many_machines`` starts a cluster of two processes and writes ``docs/results/many_machines.csv``.
 ``--rows`` chooses the sizes.
@@ -22,12 +22,13 @@ from tqdm import tqdm
 
 from grbb_ext import grbb_objective, knn_graph
 from grbb_ext.adapters.dask import train
+from grbb_ext.objective._settings import RuleName
 
 RESULTS = Path("docs/results")
 N_COLUMNS, N_LABELED, ROUNDS = 20, 200, 50
 PARAMS = {"max_depth": 6, "eta": 0.3}
 STAGES = ("read", "operator", "matrix", "rounds")
-RULES = ("targets", "paper", "corrected")
+RULES: tuple[RuleName, ...] = ("targets", "paper", "corrected")
 
 
 def make_rows(n_rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
@@ -43,7 +44,7 @@ def make_rows(n_rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDAr
     return X.astype(np.float32), y, truth
 
 
-def measure(client: Client, n_rows: int, graph: str, rule: str, compare: bool) -> dict[str, Any]:
+def measure(client: Client, n_rows: int, graph: str, rule: RuleName, compare: bool) -> dict[str, Any]:
     """Train once, and compare with one process where that is asked for."""
     X, y, truth = make_rows(n_rows)
     rows = da.from_array(X, chunks=(-(-n_rows // 8), N_COLUMNS))
@@ -86,7 +87,7 @@ def main() -> None:
     settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster) as client:
         measure(client, 2000, "anchors", "targets", compare=False)  # the workers import and compile
-        results = [measure(client, *case, compare=case[1] == "given") for case in tqdm(plan)]
+        results = [measure(client, n_rows, graph, rule, compare=graph == "given") for n_rows, graph, rule in tqdm(plan)]
     with (RESULTS / "many_machines.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, results[0], lineterminator="\n")
         writer.writeheader()

@@ -211,8 +211,10 @@ def anchor_matrix(index: NDArray[np.int32], share: NDArray[np.float32], n_anchor
     >>> anchor_matrix(index, share, 3).toarray().tolist()
     [[0.25, 0.0, 0.75]]
     """
-    start = np.arange(index.shape[0] + 1, dtype=np.int64) * index.shape[1]
-    return sp.csr_array((share.ravel(), index.ravel().astype(np.int64), start), shape=(index.shape[0], n_anchors))
+    kind = np.int32 if index.size <= np.iinfo(np.int32).max else np.int64
+    start = np.arange(0, index.size + 1, index.shape[1], dtype=kind)
+    columns = index.ravel().astype(kind, copy=False)
+    return sp.csr_array((share.ravel(), columns, start), shape=(index.shape[0], n_anchors))
 
 
 def _floats(X: ArrayLike, name: str) -> NDArray[np.floating[Any]]:

@@ -144,6 +144,18 @@ def test_frames_with_names_and_labels_of_any_kind(client):
     assert np.abs(predict(client, model, features).compute().to_numpy() - expected).max() == 0.0
 
 
+@pytest.mark.parametrize("rule", ["targets", "corrected"])
+def test_a_worker_with_evaluation_rows_only_takes_part(client, rule):
+    X, y, truth, W = problem(3)
+    everywhere = (array(X, 75, 75, 75, 75), truth, "all")
+    model = train(client, PARAMS, array(X, 300), y, graph=W, rule=rule, num_boost_round=ROUNDS, evals=[everywhere])
+    expected = on_one_machine(X, y, W, rule=rule)
+    assert np.abs(margins(model, X) - expected).max() <= 1e-6
+    probability = predict(client, model, everywhere[0], kind="probability").compute()
+    loss = -np.log(probability[np.arange(300), truth]).mean()
+    assert model["history"]["all"]["softmax"][-1] == pytest.approx(loss, abs=1e-5)
+
+
 def test_regression(client):
     X, _, _, W = problem()
     y = np.where(np.arange(len(X)) % 8 == 0, X[:, 0] - X[:, 1], np.nan)
