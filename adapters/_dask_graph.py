@@ -137,6 +137,6 @@ def _alone(block: NDArray[np.float32]) -> tuple[NDArray[np.float32]]:
 
 def _spans(client: distributed.Client, n_rows: int, bytes_per_row: int) -> list[tuple[int, int]]:
     """Cut rows into blocks of at most 64 MB, at least two for each worker."""
-    n_workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    n_workers = max(1, len(client.nthreads()))
     height = max(1, min(_BYTES_PER_BLOCK // bytes_per_row, -(-n_rows // (2 * n_workers))))
     return [(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]

@@ -35,11 +35,6 @@ class WorkerMetric:
     name: MetricName
 
     def __post_init__(self) -> None:
-        if self.name not in ("loss", "error", "rmse"):
-            raise ValueError(
-                f"eval_metric must be 'loss', 'error' or 'rmse', got {self.name!r}: others are no means over rows, and "
-                "cannot be put together from the workers' parts."
-            )
         if self.name != "loss" and (self.name == "rmse") != isinstance(self.labels.loss, SquaredErrorLoss):
             raise ValueError(f"eval_metric={self.name!r} does not suit the loss {self.labels.loss.name!r}.")
 
@@ -62,6 +57,15 @@ class WorkerMetric:
         mean = float(total / count)
         return (
             (labels.loss.name, mean) if self.name == "loss" else (self.name, mean**0.5 if self.name == "rmse" else mean)
+        )
+
+
+def check_metric(name: str) -> None:
+    """Refuse metrics that are no means over rows."""
+    if name not in ("loss", "error", "rmse"):
+        raise ValueError(
+            f"eval_metric must be 'loss', 'error' or 'rmse', got {name!r}: others are no means over rows, and cannot "
+            "be put together from the workers' parts."
         )
 
 

@@ -29,7 +29,7 @@ _WHY_NOT_LIGHTGBM = (
 
 
 def check_booster(params: Mapping[str, Any], X: Any) -> None:
-    """Refuse what belongs to LightGBM.
+    """Refuse what belongs to LightGBM, and what contradicts the objective.
 
     Examples
     --------
@@ -43,10 +43,14 @@ def check_booster(params: Mapping[str, Any], X: Any) -> None:
     theirs = sorted(name for name in params if name in _LIGHTGBM_ONLY or name.startswith("cegb_"))
     if theirs:
         raise ValueError(f"{theirs[0]} is a parameter of LightGBM. {_WHY_NOT_LIGHTGBM}")
+    if "objective" in params:
+        raise ValueError("objective is set by rule= and loss=: take it out of params.")
+    if params.get("booster", "gbtree") != "gbtree":
+        raise ValueError(f"booster={params['booster']!r} is not tested on several machines: use 'gbtree'.")
 
 
 def complete_params(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]:
-    """Return the parameters with the start at 0 and the number of classes; refuse what contradicts the objective.
+    """Return the parameters with the start at 0 and the number of classes, or refuse another.
 
     Examples
     --------
@@ -54,10 +58,6 @@ def complete_params(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]
     {'eta': 0.1, 'base_score': 0, 'disable_default_eval_metric': 1, 'num_class': 3}
     """
     full = dict(params)
-    if "objective" in full:
-        raise ValueError("objective is set by rule= and loss=: take it out of params.")
-    if full.get("booster", "gbtree") != "gbtree":
-        raise ValueError(f"booster={full['booster']!r} is not tested on several machines: use 'gbtree'.")
     full.setdefault("base_score", 0)
     # XGBoost's own default metric would take the marker of unlabelled rows for a class.
     full.setdefault("disable_default_eval_metric", 1)

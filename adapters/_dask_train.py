@@ -11,7 +11,7 @@ import distributed
 import numpy as np
 from xgboost import dask as xgb_dask
 
-from grbb_ext.adapters._dask_metric import MetricName, WorkerMetric, evaluation_labels
+from grbb_ext.adapters._dask_metric import MetricName, WorkerMetric, check_metric, evaluation_labels
 from grbb_ext.adapters._dask_miser import CostedTraining
 from grbb_ext.adapters._dask_parts import read_parts
 from grbb_ext.adapters._dask_prepare import Prepared, prepare, quantile_matrix, read_settings
@@ -85,9 +85,9 @@ def train(
     num_boost_round : int, default=100
         Rounds.
     graph : sparse matrix of shape (N, N), "auto", "knn" or "anchors", default="auto"
-        A ready affinity on the client; ``"knn"`` brings X to the client and builds :func:`knn_graph`; ``"anchors"``
-        brings a sample and uses :class:`~grbb_ext.propagation.AnchorPropagation`. ``"auto"`` is ``"knn"`` to 50,000
-        rows, then ``"anchors"``.
+        A ready affinity on the client; ``"knn"`` brings X to the client and builds :func:`grbb_ext.knn_graph`;
+        ``"anchors"`` brings a sample and uses :class:`~grbb_ext.propagation.AnchorPropagation`. ``"auto"`` is ``"knn"``
+        to 50,000 rows, then ``"anchors"``.
     row_ids : dask Array, dask Series or array-like of shape (N,) or None, default=None
         Which row of `graph` each row of X is; None where both have the same order. Every row of the graph must be there
         once, which all workers check together before the first round.
@@ -149,6 +149,7 @@ def train(
     (1.0, 0)
     """
     check_booster(params, X)
+    check_metric(eval_metric)
     if client.asynchronous:
         raise ValueError("train waits for its results: give it a client made without asynchronous=True.")
     if costs is None and (mu != 0 or budget is not None):
@@ -196,7 +197,7 @@ def train(
             xgb_model=xgb_model,
             callbacks=[*(callbacks or ()), *([] if costed is None else [costed])] or None,
             verbose_eval=verbose_eval,
-            coll_cfg=coll_cfg,
+            **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
         )
     finally:
         release_rows(client, prepared.told.rows.values())
@@ -269,11 +270,11 @@ def _evaluation_set(
 
 def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any, rounds: int, **settings: Any) -> Any:
     """Train, and where that fails because a worker is gone, say so: what XGBoost then reports is a broken socket."""
-    before = set(client.scheduler_info(n_workers=-1)["workers"])
+    before = set(client.nthreads())
     try:
         return xgb_dask.train(client, params, dtrain, rounds, **settings)
     except Exception as error:
-        lost = sorted(before - set(client.scheduler_info(n_workers=-1)["workers"]))
+        lost = sorted(before - set(client.nthreads()))
         if lost:
             raise WorkerLostError(
                 f"{len(lost)} of {len(before)} workers died during training ({', '.join(lost[:3])}), and with them "

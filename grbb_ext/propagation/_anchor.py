@@ -23,9 +23,9 @@ class AnchorPropagation:
     r"""The factored operator :math:`P = Z P_A`, after Liu, He and Chang [1]_.
 
     Anchors are k-means centres of a sample of the rows. They carry a neighbour graph, on which each labelled row hangs
-    by its nearest anchors. One of the operators of :func:`make_propagation` on that graph extends values from the n
-    labelled rows to the A anchors, :math:`P_A` (A x n). Every other row, seen before or not, is a weighted mean of its
-    s nearest anchors: the rows of the sparse Z sum to 1,
+    by its nearest anchors. One of the operators of :func:`grbb_ext.make_propagation` on that graph extends values from
+    the n labelled rows to the A anchors, :math:`P_A` (A x n). Every other row, seen before or not, is a weighted mean
+    of its s nearest anchors: the rows of the sparse Z sum to 1,
 
     .. math:: Z_{ia} \propto \exp\bigl(-d(x_i, c_a)^2 / r_i^2\bigr), \qquad r_i = \text{distance to the s-th anchor}.
 
@@ -48,7 +48,7 @@ class AnchorPropagation:
     n_nearest : int, default=5
         s, the anchors of a row.
     scale : {"auto", "standard"} or None, default="auto"
-        Scaling of columns as in :func:`knn_graph`, estimated on the sample.
+        Scaling of columns as in :func:`grbb_ext.knn_graph`, estimated on the sample.
     random_state : int, default=0
         Seed of k-means.
     **settings
