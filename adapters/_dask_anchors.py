@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,8 @@ def tell_by_anchors(
     return Told(rows, P_A, np.empty(0, dtype=np.int64), None, n_unreachable)
 
 
-class _ToldToAnchors(NamedTuple):
+@dataclass(frozen=True)  # scattering a tuple would scatter its entries
+class _ToldToAnchors:
     """What turns the anchors of a row into its target."""
 
     extended: NDArray[np.float64]

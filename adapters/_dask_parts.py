@@ -110,7 +110,8 @@ class Parts:
 
     def series(self, pieces: Pieces) -> dd.Series:
         """Return pieces as a dask Series with the partitions of X, as a DaskDMatrix wants them."""
-        as_series = self.client.map(_series, pieces, pure=False)
+        # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
+        as_series = self.client.map(_series, pieces, self.pieces, pure=False)
         return dd.from_delayed([dask.delayed(piece) for piece in as_series], meta=_series(np.empty(0)))
 
     def bounds(self, ids: Pieces) -> dict[str, dd.Series]:
@@ -199,7 +200,7 @@ def _half(ids: Ids, half: int) -> NDArray[np.float32]:
     return np.asarray(split_ids(ids)[half])
 
 
-def _series(values: NDArray[Any]) -> Any:
+def _series(values: NDArray[Any], piece: Any = None) -> Any:
     import pandas as pd
 
     return pd.Series(np.asarray(values, dtype=np.float32))

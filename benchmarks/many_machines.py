@@ -44,12 +44,22 @@ def make_rows(n_rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDAr
     return X.astype(np.float32), y, truth
 
 
+class BothTakePart(xgb.callback.TrainingCallback):
+    """Makes sure that the rows are spread over both workers."""
+
+    def before_training(self, model: Any) -> Any:
+        """Look at the number of workers that train."""
+        if xgb.collective.get_world_size() != 2:
+            raise RuntimeError("All rows are on one worker.")
+        return model
+
+
 def measure(client: Client, n_rows: int, graph: str, rule: RuleName, compare: bool) -> dict[str, Any]:
     """Train once, and compare with one process where that is asked for."""
     X, y, truth = make_rows(n_rows)
     rows = da.from_array(X, chunks=(-(-n_rows // 8), N_COLUMNS))
     W = knn_graph(X, verbose=False) if graph == "given" else graph
-    model = train(client, PARAMS, rows, y, graph=W, rule=rule, num_boost_round=ROUNDS)
+    model = train(client, PARAMS, rows, y, graph=W, rule=rule, num_boost_round=ROUNDS, callbacks=[BothTakePart()])
     margin = model["booster"].predict(xgb.DMatrix(X), output_margin=True)
     result: dict[str, Any] = {
         "rows": n_rows,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import uuid
 from functools import partial
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, default_client
 from numpy.testing import assert_allclose
 from xgboost import dask as xgb_dask
 
@@ -32,7 +34,12 @@ ROUNDS = 8
 @pytest.fixture(scope="module")
 def client():
     settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster) as client:
+    # Partitions as small as here would be moved to whichever worker is idle, and one might do all the work.
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        LocalCluster(n_workers=2, **settings) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 
@@ -57,8 +64,27 @@ def margins(model, X):
     return booster.predict(xgb.DMatrix(X), output_margin=True)
 
 
-def array(values, *chunks):
-    return da.from_array(values, chunks=(chunks, *values.shape[1:]))
+def array(values, *lengths):
+    """Return an array whose chunks lie on the workers in turn, so that both take part."""
+    client = default_client()
+    workers = sorted(client.nthreads())
+    blocks = np.split(values, np.cumsum(lengths)[:-1])
+    name = f"rows-{uuid.uuid4().hex}"
+    others = (0,) * (values.ndim - 1)
+    graph = {
+        (name, i, *others): client.scatter(block, workers=[workers[i % len(workers)]], hash=False)
+        for i, block in enumerate(blocks)
+    }
+    return da.Array(graph, name, (tuple(lengths), *((size,) for size in values.shape[1:])), dtype=values.dtype)
+
+
+class BothTakePart(xgb.callback.TrainingCallback):
+    """Makes sure that a test of two workers is one."""
+
+    def before_training(self, model):
+        if xgb.collective.get_world_size() != 2:
+            raise RuntimeError("All rows are on one worker.")
+        return model
 
 
 RULES = {
@@ -81,6 +107,7 @@ def test_shuffled_uneven_and_empty_partitions_give_the_model_of_one_process(clie
         graph=W,
         row_ids=shuffled,
         num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
         **RULES[rule],
     )
     expected = on_one_machine(X, y, W, **RULES[rule])
@@ -93,7 +120,16 @@ def test_shuffled_uneven_and_empty_partitions_give_the_model_of_one_process(clie
 @pytest.mark.parametrize("settings", [{"rule": "labeled"}, {"lam": 0.2}, {"rule": "corrected", "lam": 0.3}], ids=str)
 def test_the_other_settings_give_the_model_of_one_process(client, settings):
     X, y, _, W = problem()
-    model = train(client, PARAMS, array(X, 100, 200), y, graph=W, num_boost_round=ROUNDS, **settings)
+    model = train(
+        client,
+        PARAMS,
+        array(X, 100, 200),
+        y,
+        graph=W,
+        num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
+        **settings,
+    )
     assert_allclose(margins(model, X), on_one_machine(X, y, W, **settings), rtol=0, atol=1e-6)
 
 
@@ -129,6 +165,7 @@ def test_frames_with_names_and_labels_of_any_kind(client):
         features,
         cut["label"],
         num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
         evals=[(features, da.from_array(np.array(["no", "yes"])[truth], chunks=60), "all")],
         eval_metric="error",
     )
@@ -187,6 +224,7 @@ def test_without_the_sum_over_workers_the_model_is_another(client, rule):
     expected = on_one_machine(X, y, W, rule=rule)
     ready = prepared(client, array(X, 150, 150), y, W, rule=rule)
     dtrain = _dask_prepare.quantile_matrix(ready.parts, ready.data, PARAMS)
+    assert len(dtrain.worker_map) == 2
     run = partial(xgb_dask.train, client, {"base_score": 0, **PARAMS}, dtrain, ROUNDS)
     assert np.abs(margins(run(obj=ready.objective), X) - expected).max() == 0.0
     alone = dataclasses.replace(ready.objective, total=np.asarray)
@@ -260,7 +298,16 @@ def test_workers_buy_what_one_machine_buys(client, settings, rule):
     miser = GreedyMiser(costs, obj, dtrain, **settings)
     one = xgb.train({"base_score": 0, **PARAMS}, dtrain, ROUNDS, obj=obj, callbacks=[miser])
     many = train(
-        client, PARAMS, array(X, 110, 190), y, graph=W, rule=rule, num_boost_round=ROUNDS, costs=costs, **settings
+        client,
+        PARAMS,
+        array(X, 110, 190),
+        y,
+        graph=W,
+        rule=rule,
+        num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
+        costs=costs,
+        **settings,
     )
     ledger = many["booster"].ledger_
     assert ledger.spent == one.ledger_.spent
@@ -322,5 +369,6 @@ def test_a_worker_that_dies_is_named_and_the_next_training_is_right(client):
     rows = array(X, 75, 75, 75, 75)
     with pytest.raises(WorkerLostError, match="1 of 2 workers died"):
         train(client, PARAMS, rows, y, graph=W, rule="corrected", num_boost_round=ROUNDS, callbacks=[Dies()])
-    model = train(client, PARAMS, rows, y, graph=W, rule="corrected", num_boost_round=ROUNDS)
+    # What the test laid on the worker is gone with it; what dask had loaded it would load again.
+    model = train(client, PARAMS, array(X, 100, 200), y, graph=W, rule="corrected", num_boost_round=ROUNDS)
     assert np.abs(margins(model, X) - on_one_machine(X, y, W, rule="corrected")).max() == 0.0
