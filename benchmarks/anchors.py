@@ -41,13 +41,13 @@ def trial(X: Rows, truth: NDArray[np.int64], W: sp.csr_array, n: int, seed: int)
     rest = np.setdiff1d(np.arange(len(X)), labeled)
     values = 2.0 * truth[labeled] - 1.0
     full = make_propagation("smooth", W, labeled, verbose=False).extend(values)[rest]
-    result: dict[str, Any] = {"labels": n, "seed": seed, "full": np.mean((full > 0) == truth[rest])}
+    result: dict[str, Any] = {"labels": n, "seed": seed, "full": float(np.mean((full > 0) == truth[rest]))}
     for n_anchors in N_ANCHORS:
         P = AnchorPropagation(X, X[labeled], n_anchors=n_anchors, random_state=seed, verbose=False)
         f = P.extend(X[rest], values)
-        result[f"anchors_{n_anchors}"] = np.mean((f > 0) == truth[rest])
-        result[f"agreement_{n_anchors}"] = np.mean((f > 0) == (full > 0))
-        result[f"difference_{n_anchors}"] = np.abs(f - full).mean()
+        result[f"anchors_{n_anchors}"] = float(np.mean((f > 0) == truth[rest]))
+        result[f"agreement_{n_anchors}"] = float(np.mean((f > 0) == (full > 0)))
+        result[f"difference_{n_anchors}"] = float(np.abs(f - full).mean())
     return result
 
 
@@ -58,7 +58,9 @@ def main() -> None:
         for n in N_LABELED:
             for seed in tqdm(range(N_DRAWS), desc=f"{name}, {n} labels"):
                 scores = trial(X, truth, W, n, seed)
-                results.append({"data": name, **{k: round(float(v), 4) for k, v in scores.items()}})
+                results.append(
+                    {"data": name, **{k: v if isinstance(v, int) else round(v, 4) for k, v in scores.items()}}
+                )
     with (RESULTS / "anchors.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, results[0], lineterminator="\n")
         writer.writeheader()
