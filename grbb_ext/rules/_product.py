@@ -18,7 +18,8 @@ def propagate(P_bar: NDArray[np.float32], vectors: NDArray[np.floating[Any]]) ->
     waiting actively next to those of the booster: on two cores a round of either booster took up to twice as long.
     So the rows go to BLAS in blocks too small for threads, in one call. All blocks have the same height, a multiple of
     8 where that is possible, and the last is filled up: BLAS treats the odd rows at the end of a matrix differently,
-    and so the product of a row has the same bits whichever rows are next to it, on one machine or on many.
+    and so the product of a row with up to six vectors has the same bits whichever rows are next to it, on one machine
+    or on many. (With nine or more OpenBLAS takes another way, and the last bit depends on the place.)
 
     Parameters
     ----------

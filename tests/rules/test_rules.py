@@ -131,7 +131,7 @@ def test_rows_that_no_label_reaches_have_gradient_exactly_0(rule, propagation):
 
 
 @pytest.mark.parametrize("n", [1, 13, 57, 200, 1500, 3000])
-@pytest.mark.parametrize("columns", [(), (1,), (3,)])
+@pytest.mark.parametrize("columns", [(), (1,), (3,), (6,)])
 def test_the_product_of_a_row_does_not_depend_on_its_neighbours(n, columns):
     random = np.random.default_rng(n)
     P_bar = random.random((301, n), dtype=np.float32)
