@@ -242,6 +242,8 @@ def test_without_the_sum_over_workers_the_model_is_another(client, rule):
     [
         ({3: 4}, r"missing: \[3\]; more than once: \[4\]"),
         ({3: 299, 298: 4}, r"missing: \[3, 298\]; more than once: \[4, 299\]"),
+        ({10: 20}, r"more than once: \[20\]"),  # both labelled, which the client sees first
+        ({10: 400}, r"400 is too large"),
         ({3: 300}, r"1 ids are not in 0\.\.299 \(300\)"),
     ],
 )
