@@ -105,16 +105,31 @@ def prepare_columns(X: Any, scale: Scale) -> Matrix:
     matrix = _impute(_numeric(X))
     if scale is None or 0 in matrix.shape:
         return matrix
-    spread, deviation = _column_statistics(matrix)
-    varying = spread > 0
-    if not varying.any():
+    factor = column_factors(matrix, scale)
+    if factor is None:
         return matrix
-    narrow = np.quantile(spread[varying], 0.25, method="lower")
-    if scale == "auto" and spread.max() <= _COMMENSURATE * narrow:
-        return matrix
-    factor = np.ones_like(deviation)
-    factor[varying] = 1.0 / deviation[varying]
-    factor = factor.astype(matrix.dtype)
     if isinstance(matrix, sp.csr_array):
         return sp.csr_array(matrix.multiply(factor[None, :]))
     return np.asarray(matrix * factor)
+
+
+def column_factors(matrix: Matrix, scale: Scale) -> NDArray[Any] | None:
+    """Return what each column of a finite matrix is multiplied by, or None where columns are left alone.
+
+    Examples
+    --------
+    >>> column_factors(np.array([[1.0, 1000.0], [3.0, 5000.0]]), "auto").tolist()
+    [1.0, 0.0005]
+    """
+    if scale is None:
+        return None
+    spread, deviation = _column_statistics(matrix)
+    varying = spread > 0
+    if not varying.any():
+        return None
+    narrow = np.quantile(spread[varying], 0.25, method="lower")
+    if scale == "auto" and spread.max() <= _COMMENSURATE * narrow:
+        return None
+    factor = np.ones_like(deviation)
+    factor[varying] = 1.0 / deviation[varying]
+    return np.asarray(factor.astype(matrix.dtype))

@@ -13,7 +13,7 @@ from grbb_ext.graph._neighbors import Method
 from grbb_ext.graph._weights import Weights
 from grbb_ext.labels import LossName, read_labels
 from grbb_ext.objective._objective import GRBBObjective
-from grbb_ext.objective._settings import HESSIAN_OF_RULE, PROPAGATION_OF_RULE, Hessian, RuleName, Settings
+from grbb_ext.objective._settings import Hessian, RuleName, Settings, choose_rule
 from grbb_ext.propagation import Propagation, PropagationKind
 from grbb_ext.row_weights import ClassWeight, check_sample_weight
 
@@ -117,22 +117,11 @@ def grbb_objective(
     >>> float(np.mean((gradient < 0) == truth))
     1.0
     """
-    if preset not in (None, "paper"):
-        raise ValueError(f"preset must be 'paper' or None, got {preset!r}.")
-    if preset == "paper":
-        for name, given, meant in (
-            ("rule", rule, "paper"),
-            ("propagation", propagation, "harmonic"),
-            ("hessian", hessian, "unit"),
-        ):
-            if given not in (None, meant):
-                raise ValueError(f"preset='paper' means {name}={meant!r}, got {given!r}. Leave one of them out.")
-        rule = "paper"
-    rule = rule or "targets"
+    rule, propagation, hessian = choose_rule(preset, rule, propagation, hessian)
     settings = Settings(
         rule=rule,
-        propagation=propagation or PROPAGATION_OF_RULE.get(rule, "harmonic"),
-        hessian=hessian or HESSIAN_OF_RULE.get(rule, "newton"),
+        propagation=propagation,
+        hessian=hessian,
         loss=loss,
         unlabeled=unlabeled,
         class_weight=class_weight,

@@ -25,6 +25,38 @@ HESSIAN_OF_RULE: dict[str, Hessian] = {
 }
 
 
+def choose_rule(
+    preset: Literal["paper"] | None,
+    rule: RuleName | None,
+    propagation: PropagationKind | Propagation | None,
+    hessian: Hessian | None,
+) -> tuple[RuleName, PropagationKind | Propagation, Hessian]:
+    """Fill in what a preset and a rule imply.
+
+    Examples
+    --------
+    >>> choose_rule(None, None, None, None), choose_rule("paper", None, None, None)
+    (('targets', 'smooth', 'newton'), ('paper', 'harmonic', 'unit'))
+    """
+    if preset not in (None, "paper"):
+        raise ValueError(f"preset must be 'paper' or None, got {preset!r}.")
+    if preset == "paper":
+        for name, given, meant in (
+            ("rule", rule, "paper"),
+            ("propagation", propagation, "harmonic"),
+            ("hessian", hessian, "unit"),
+        ):
+            if given not in (None, meant):
+                raise ValueError(f"preset='paper' means {name}={meant!r}, got {given!r}. Leave one of them out.")
+        rule = "paper"
+    rule = rule or "targets"
+    return (
+        rule,
+        propagation or PROPAGATION_OF_RULE.get(rule, "harmonic"),
+        hessian or HESSIAN_OF_RULE.get(rule, "newton"),
+    )
+
+
 @dataclass(frozen=True)
 class Settings:
     """What does not depend on the rows; kept with the objective, so that a subset can be made the same way."""

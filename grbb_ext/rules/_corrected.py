@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,15 +49,48 @@ class CorrectedRule:
         """Return gradient and hessian of all rows."""
         g_l, h_l = self.labeled_gradient(H)
         H_l = H[self.labeled_gradient.rows]
-        parts = [g_l, H_l, h_l] if self.newton else [g_l, H_l]
-        # One pass over P_bar serves all right-hand sides: reading it is what a round costs.
-        extended = propagate(self.P_bar, np.stack(parts, axis=1).reshape(g_l.shape[0], -1))
-        extended = extended.reshape(-1, len(parts), *H.shape[1:])
-        hessian = np.ascontiguousarray(extended[:, 2]) if self.newton else np.ones(H.shape, dtype=np.float32)
-        gradient = H - extended[:, 1]
-        gradient *= hessian
-        gradient *= self.correction
-        gradient += extended[:, 0]
-        # Where no label reaches, the row of P_bar is 0 and the correction would pull the score to 0.
-        gradient[self.unreachable] = 0.0
-        return gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype, copy=False)
+        extend = partial(propagate, self.P_bar)
+        return corrected(H, extend, g_l, H_l, h_l if self.newton else None, self.correction, self.unreachable)
+
+
+def corrected(
+    H: Floats,
+    extend: Callable[[Floats], Floats],
+    g_l: Floats,
+    H_l: Floats,
+    h_l: Floats | None,
+    correction: float,
+    unreachable: NDArray[Any],
+) -> tuple[Floats, Floats]:
+    """Return gradient and hessian of some rows, from what all labelled rows say.
+
+    Parameters
+    ----------
+    H : ndarray of shape (M,) or (M, K)
+        Scores of the rows.
+    extend : callable
+        Maps (n, k) to (M, k): the rows' part of P_bar.
+    g_l, H_l, h_l : ndarray of shape (n,) or (n, K)
+        Gradient, scores and curvature of the labelled rows; without the last the hessian is 1.
+    correction : float
+        rho.
+    unreachable : ndarray
+        Those of the rows that no label reaches, by number or as a mask.
+
+    Returns
+    -------
+    gradient, hessian : ndarray of the shape of `H`
+        Of the rows.
+    """
+    parts = [g_l, H_l] if h_l is None else [g_l, H_l, h_l]
+    # One pass over P_bar serves all right-hand sides: reading it is what a round costs.
+    extended = extend(np.stack(parts, axis=1).reshape(g_l.shape[0], -1))
+    extended = extended.reshape(-1, len(parts), *H.shape[1:])
+    hessian = np.ones(H.shape, dtype=np.float32) if h_l is None else np.ascontiguousarray(extended[:, 2])
+    gradient = H - extended[:, 1]
+    gradient *= hessian
+    gradient *= correction
+    gradient += extended[:, 0]
+    # Where no label reaches, the row of P_bar is 0 and the correction would pull the score to 0.
+    gradient[unreachable] = 0.0
+    return gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype, copy=False)

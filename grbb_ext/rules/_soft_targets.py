@@ -52,19 +52,55 @@ def soft_targets(
     >>> soft_targets(P, np.array([0.0, 1.0]), LogisticLoss(), sharpen=3).round(3).tolist()
     [0.0, 0.111, 0.889, 1.0]
     """
-    if isinstance(loss, SquaredErrorLoss):
-        mean = targets.mean(axis=0)
-        q: NDArray[np.float64] = mean + propagation.extend(targets - mean)
-    else:
-        coded = 2.0 * targets - 1.0
-        mean = coded.mean(axis=0)
-        with np.errstate(divide="ignore"):
-            mean = mean * np.maximum(0.0, 1.0 - 4.0 / (coded.shape[0] * mean**2))
-        mean = np.where(np.isfinite(mean), mean, 0.0)
-        q = 0.5 * (1.0 + np.clip(mean + propagation.extend(coded - mean), -1.0, 1.0))
-        q = _binary(q, sharpen, hard) if q.ndim == 1 else _multiclass(q, sharpen, hard)
+    values, mean = centered_labels(targets, loss)
+    q = finish_targets(propagation.extend(values), mean, loss, sharpen=sharpen, hard=hard)
     q[propagation.labeled] = targets
     return q
+
+
+def centered_labels(
+    targets: NDArray[np.float64], loss: Loss
+) -> tuple[NDArray[np.float64], np.float64 | NDArray[np.float64]]:
+    """Return what is propagated, t - m of :func:`soft_targets` (y less its mean for regression), and m.
+
+    Examples
+    --------
+    >>> from grbb_ext.losses import LogisticLoss
+    >>> values, mean = centered_labels(np.array([0.0, 1.0, 1.0]), LogisticLoss())
+    >>> values.tolist(), float(mean)  # three labels do not tell the mean from 0
+    ([-1.0, 1.0, 1.0], 0.0)
+    """
+    if isinstance(loss, SquaredErrorLoss):
+        mean = targets.mean(axis=0)
+        return targets - mean, mean
+    coded = 2.0 * targets - 1.0
+    mean = coded.mean(axis=0)
+    with np.errstate(divide="ignore"):
+        mean = mean * np.maximum(0.0, 1.0 - 4.0 / (coded.shape[0] * mean**2))
+    mean = np.where(np.isfinite(mean), mean, 0.0)
+    return coded - mean, mean
+
+
+def finish_targets(
+    extended: NDArray[np.float64],
+    mean: np.float64 | NDArray[np.float64],
+    loss: Loss,
+    *,
+    sharpen: float = 1.0,
+    hard: bool = False,
+) -> NDArray[np.float64]:
+    """Turn P (t - m) of any rows into targets q, row by row; the rest of :func:`soft_targets`.
+
+    Examples
+    --------
+    >>> from grbb_ext.losses import LogisticLoss
+    >>> finish_targets(np.array([-1.0, 0.5]), np.float64(0.0), LogisticLoss(), sharpen=2).tolist()
+    [0.0, 0.9]
+    """
+    if isinstance(loss, SquaredErrorLoss):
+        return np.asarray(mean + extended)
+    q = 0.5 * (1.0 + np.clip(mean + extended, -1.0, 1.0))
+    return _binary(q, sharpen, hard) if q.ndim == 1 else _multiclass(q, sharpen, hard)
 
 
 def _binary(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
