@@ -113,6 +113,9 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     10.0 Ledger(0 of 2 features, 0 spent)
     """
 
+    #: Whether the workers of a distributed training decide alike, as those of grbb_ext.adapters.dask do.
+    _many_machines = False
+
     def __init__(
         self,
         costs: FeatureCosts,
@@ -168,10 +171,10 @@ class GreedyMiser(xgb.callback.TrainingCallback):
             )
         if self._model is not None:
             raise RuntimeError("This GreedyMiser has served a training already: make a new one for each.")
-        if xgb.collective.get_world_size() > 1:
+        if xgb.collective.get_world_size() > 1 and not self._many_machines:
             raise ValueError(
-                "Distributed training does not go with costs: the workers' masks and probes are not kept in step. "
-                "Train on one machine."
+                "A GreedyMiser is for one machine: it cannot keep the workers' masks and probes in step. Use "
+                "grbb_ext.adapters.dask.train(..., costs=, mu=, budget=)."
             )
         self._settings = read_settings(model)
         self._check_objective(self._settings)
@@ -261,7 +264,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         else:
             raw_scores = model.predict(self._dtrain, output_margin=True, training=True)
         gradient, hessian = self._gradients(raw_scores, self._dtrain)
-        if self._mu * judge.prices[judge.candidates].min() >= gain_bound(gradient, hessian):
+        if self._mu * judge.prices[judge.candidates].min() >= self._gain_bound(gradient, hessian):
             return None
         self._prober.set_gradients(gradient, hessian)
         if self._strategy == "levels":
@@ -269,6 +272,9 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         else:
             choice = choose_by_interaction(judge, self._max_levels)
         return choice if choice.buys else None
+
+    def _gain_bound(self, gradient: Any, hessian: Any) -> float:
+        return gain_bound(gradient, hessian)
 
     def _settle(self, model: xgb.Booster) -> bool:
         """Pay for what the rounds since the last call used; return whether they found no split."""

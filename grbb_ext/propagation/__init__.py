@@ -1,5 +1,6 @@
 """The extension of values from labelled rows to all rows: the operator P and its solvers."""
 
+from grbb_ext.propagation._anchor import AnchorPropagation
 from grbb_ext.propagation._base import Propagation
 from grbb_ext.propagation._cg import SolverError
 from grbb_ext.propagation._harmonic import HarmonicPropagation, NonlocalPropagation
@@ -8,6 +9,7 @@ from grbb_ext.propagation._poisson import PoissonPropagation
 from grbb_ext.propagation._smooth import SmoothPropagation
 
 __all__ = [
+    "AnchorPropagation",
     "HarmonicPropagation",
     "NonlocalPropagation",
     "PoissonPropagation",

@@ -16,7 +16,10 @@ def propagate(P_bar: NDArray[np.float32], vectors: NDArray[np.floating[Any]]) ->
 
     The product is bound by reading P_bar, which one thread does about as fast as two. But the threads of BLAS go on
     waiting actively next to those of the booster: on two cores a round of either booster took up to twice as long.
-    So the rows go to BLAS in blocks too small for threads, in one call.
+    So the rows go to BLAS in blocks too small for threads, in one call. All blocks have the same height, a multiple of
+    8 where that is possible, and the last is filled up: BLAS treats the odd rows at the end of a matrix differently,
+    and so the product of a row with up to six vectors has the same bits whichever rows are next to it, on one machine
+    or on many. (With nine or more OpenBLAS takes another way, and the last bit depends on the place.)
 
     Parameters
     ----------
@@ -38,9 +41,13 @@ def propagate(P_bar: NDArray[np.float32], vectors: NDArray[np.floating[Any]]) ->
     right = vectors.astype(np.float32)
     n_rows, n = P_bar.shape
     height = max(1, _ENTRIES_PER_BLOCK // n)
+    height -= height % (8 if height >= 8 else 4) if height >= 4 else 0
     whole = n_rows - n_rows % height
     product = np.empty((n_rows, *right.shape[1:]), dtype=np.float32)
     blocks = product[:whole].reshape(-1, height, *right.shape[1:])
     np.matmul(P_bar[:whole].reshape(-1, height, n), right, out=blocks)
-    product[whole:] = P_bar[whole:] @ right
+    if whole < n_rows:
+        last = np.zeros((height, n), dtype=np.float32)
+        last[: n_rows - whole] = P_bar[whole:]
+        product[whole:] = (last @ right)[: n_rows - whole]
     return product

@@ -453,7 +453,7 @@ def test_updating_a_model_is_refused():
 def test_distributed_training_is_refused(monkeypatch):
     X, y = make_data()
     monkeypatch.setattr(xgb.collective, "get_world_size", lambda: 2)
-    with pytest.raises(ValueError, match="Distributed training does not go with costs"):
+    with pytest.raises(ValueError, match="A GreedyMiser is for one machine"):
         train(BINARY, xgb.DMatrix(X, label=y), 2, FeatureCosts([1.0] * 6))
 
 

@@ -9,6 +9,7 @@ from grbb_ext import grbb_objective, knn_graph
 from grbb_ext.graph import laplacian
 from grbb_ext.losses import LogisticLoss, SoftmaxLoss, SquaredErrorLoss
 from grbb_ext.propagation import HarmonicPropagation, NonlocalPropagation
+from grbb_ext.rules._product import propagate
 
 LOSSES = {"logistic": LogisticLoss(), "softmax": SoftmaxLoss(), "squared_error": SquaredErrorLoss()}
 
@@ -127,3 +128,16 @@ def test_rows_that_no_label_reaches_have_gradient_exactly_0(rule, propagation):
     assert_array_equal(obj(H)[0][obj.unreachable_], 0)
     reached = np.setdiff1d(np.arange(23), obj.unreachable_)
     assert (obj(H)[0][reached] != 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 13, 57, 200, 1500, 3000])
+@pytest.mark.parametrize("columns", [(), (1,), (3,), (6,)])
+def test_the_product_of_a_row_does_not_depend_on_its_neighbours(n, columns):
+    random = np.random.default_rng(n)
+    P_bar = random.random((301, n), dtype=np.float32)
+    vectors = random.standard_normal((n, *columns))
+    whole = propagate(P_bar, vectors)
+    assert_allclose(whole, P_bar.astype(np.float64) @ vectors, rtol=1e-3, atol=1e-3)
+    for size in (0, 1, 7, 150):
+        rows = random.permutation(301)[:size]
+        assert_array_equal(propagate(np.ascontiguousarray(P_bar[rows]), vectors), whole[rows])

@@ -1,0 +1,410 @@
+"""Training on a real cluster of two processes gives the model of one process, or an error that says why not."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import uuid
+from functools import partial
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from distributed import Client, LocalCluster, default_client
+from numpy.testing import assert_allclose
+from xgboost import dask as xgb_dask
+
+from grbb_ext import FeatureCosts, UnreachableRowsWarning, grbb_objective, knn_graph
+from grbb_ext.adapters import _dask_prepare
+from grbb_ext.adapters._dask_parts import read_parts
+from grbb_ext.adapters.dask import WorkerLostError, predict, train
+from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.losses import LogisticLoss
+from grbb_ext.propagation import AnchorPropagation
+from grbb_ext.rules import LabeledGradient, TargetsRule
+from grbb_ext.rules._corrected import corrected
+from grbb_ext.rules._product import propagate
+from grbb_ext.rules._soft_targets import centered_labels, finish_targets
+
+pytestmark = pytest.mark.xdist_group("dask")
+
+PARAMS = {"max_depth": 3, "eta": 0.3}
+ROUNDS = 8
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    # Partitions as small as here would be moved to whichever worker is idle, and one might do all the work.
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        LocalCluster(n_workers=2, **settings) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def problem(n_classes=2, n_rows=300, seed=0):
+    """Return features of few values, so that all ways of binning agree, with 30 labels and a graph."""
+    random = np.random.default_rng(seed)
+    X = np.round(4 * random.standard_normal((n_rows, 5))) / 4
+    truth = X[:, :n_classes].argmax(axis=1) if n_classes > 2 else (X[:, 0] + X[:, 1] > 0).astype(int)
+    y = np.where(np.arange(n_rows) % 10 == 0, truth, -1)
+    y[:n_classes] = np.arange(n_classes)
+    return X, y, truth, knn_graph(X, 6)
+
+
+def on_one_machine(X, y, W, rounds=ROUNDS, **settings):
+    obj = grbb_objective(None, y, graph=W, **settings)
+    params = {"base_score": 0, **PARAMS, **({"num_class": obj.n_outputs_} if obj.n_outputs_ > 1 else {})}
+    return margins(xgb.train(params, xgb.QuantileDMatrix(X), rounds, obj=obj), X)
+
+
+def margins(model, X):
+    booster = model["booster"] if isinstance(model, dict) else model
+    return booster.predict(xgb.DMatrix(X), output_margin=True)
+
+
+def array(values, *lengths):
+    """Return an array whose chunks lie on the workers in turn, so that both take part."""
+    client = default_client()
+    workers = sorted(client.nthreads())
+    blocks = np.split(values, np.cumsum(lengths)[:-1])
+    name = f"rows-{uuid.uuid4().hex}"
+    others = (0,) * (values.ndim - 1)
+    graph = {
+        (name, i, *others): client.scatter(block, workers=[workers[i % len(workers)]], hash=False)
+        for i, block in enumerate(blocks)
+    }
+    return da.Array(graph, name, (tuple(lengths), *((size,) for size in values.shape[1:])), dtype=values.dtype)
+
+
+class BothTakePart(xgb.callback.TrainingCallback):
+    """Makes sure that a test of two workers is one."""
+
+    def before_training(self, model):
+        if xgb.collective.get_world_size() != 2:
+            raise RuntimeError("All rows are on one worker.")
+        return model
+
+
+RULES = {
+    "targets": {},
+    "paper": {"preset": "paper"},
+    "corrected": {"rule": "corrected"},
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_shuffled_uneven_and_empty_partitions_give_the_model_of_one_process(client, rule, n_classes):
+    X, y, _, W = problem(n_classes)
+    shuffled = np.random.default_rng(1).permutation(len(X))
+    model = train(
+        client,
+        PARAMS,
+        array(X[shuffled], 10, 0, 170, 120, 0),
+        array(y[shuffled], 100, 200),
+        graph=W,
+        row_ids=shuffled,
+        num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
+        **RULES[rule],
+    )
+    expected = on_one_machine(X, y, W, **RULES[rule])
+    # Nine vectors at once take another way through BLAS, which rounds a row by its place: a unit in the last place.
+    allowed = 1e-6 if (rule, n_classes) == ("corrected", 3) else 0.0
+    assert np.abs(margins(model, X) - expected).max() <= allowed
+    assert model["info"]["bytes_per_round"] == (0 if rule == "targets" else 4 * np.sum(y >= 0) * (1, 3)[n_classes == 3])
+
+
+@pytest.mark.parametrize("settings", [{"rule": "labeled"}, {"lam": 0.2}, {"rule": "corrected", "lam": 0.3}], ids=str)
+def test_the_other_settings_give_the_model_of_one_process(client, settings):
+    X, y, _, W = problem()
+    model = train(
+        client,
+        PARAMS,
+        array(X, 100, 200),
+        y,
+        graph=W,
+        num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
+        **settings,
+    )
+    assert_allclose(margins(model, X), on_one_machine(X, y, W, **settings), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["targets", "corrected"])
+def test_weights_give_the_model_of_one_process(client, rule, tmp_path):
+    X, y, _, W = problem()
+    weight = 0.5 + np.random.default_rng(2).random(len(X))
+    settings = {"rule": rule, "class_weight": "balanced", "graph": W}
+    model = train(
+        client,
+        PARAMS,
+        array(X, 100, 200),
+        y,
+        sample_weight=weight,
+        storage=tmp_path,
+        num_boost_round=ROUNDS,
+        **settings,
+    )
+    expected = on_one_machine(X, y, settings.pop("graph"), sample_weight=weight, **settings)
+    assert_allclose(margins(model, X), expected, rtol=0, atol=1e-6)
+    assert sorted(file.stem for file in tmp_path.iterdir()) == (["P"] if rule == "corrected" else ["targets", "weight"])
+
+
+def test_frames_with_names_and_labels_of_any_kind(client):
+    X, y, truth, _ = problem()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["label"] = np.array(["no", "yes", None], dtype=object)[y]
+    cut = dd.from_pandas(frame, npartitions=3)
+    features = cut[list("abcde")]
+    model = train(
+        client,
+        PARAMS,
+        features,
+        cut["label"],
+        num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
+        evals=[(features, da.from_array(np.array(["no", "yes"])[truth], chunks=60), "all")],
+        eval_metric="error",
+    )
+    assert model["booster"].feature_names == list("abcde")
+    assert model["info"]["graph"] == "knn"
+    predicted = predict(client, model, features, kind="class").compute()
+    probability = predict(client, model, features, kind="probability").compute()
+    assert (predicted == np.array(["no", "yes"])[probability.argmax(axis=1)]).all()
+    # The metric is the mean over both workers' rows, however they are spread.
+    error = np.mean(predicted != np.array(["no", "yes"])[truth])
+    assert model["history"]["all"]["error"][-1] == pytest.approx(error, abs=1e-6)
+    expected = on_one_machine(X, y, knn_graph(X, 9))
+    assert np.abs(predict(client, model, features).compute().to_numpy() - expected).max() == 0.0
+
+
+@pytest.mark.parametrize("rule", ["targets", "corrected"])
+def test_a_worker_with_evaluation_rows_only_takes_part(client, rule):
+    X, y, truth, W = problem(3)
+    everywhere = (array(X, 75, 75, 75, 75), truth, "all")
+    model = train(client, PARAMS, array(X, 300), y, graph=W, rule=rule, num_boost_round=ROUNDS, evals=[everywhere])
+    expected = on_one_machine(X, y, W, rule=rule)
+    assert np.abs(margins(model, X) - expected).max() <= 1e-6
+    probability = predict(client, model, everywhere[0], kind="probability").compute()
+    loss = -np.log(probability[np.arange(300), truth]).mean()
+    assert model["history"]["all"]["softmax"][-1] == pytest.approx(loss, abs=1e-5)
+
+
+def test_regression(client):
+    X, _, _, W = problem()
+    y = np.where(np.arange(len(X)) % 8 == 0, X[:, 0] - X[:, 1], np.nan)
+    model = train(client, PARAMS, array(X, 150, 150), y, graph=W, loss="squared_error", num_boost_round=ROUNDS)
+    expected = on_one_machine(X, y, W, loss="squared_error")
+    assert_allclose(margins(model, X), expected, rtol=0, atol=1e-6)
+
+
+def prepared(client, X, y, W, **settings):
+    """Return what train() makes before the first round."""
+    objective, graph = _dask_prepare.read_settings(settings)
+    return _dask_prepare.prepare(
+        read_parts(client, X),
+        y,
+        row_ids=None,
+        sample_weight=None,
+        classes=None,
+        graph=W,
+        n_anchors=50,
+        storage="workers",
+        settings=objective,
+        graph_settings=graph,
+    )
+
+
+@pytest.mark.parametrize("rule", ["paper", "corrected"])
+def test_without_the_sum_over_workers_the_model_is_another(client, rule):
+    X, y, _, W = problem()
+    expected = on_one_machine(X, y, W, rule=rule)
+    ready = prepared(client, array(X, 150, 150), y, W, rule=rule)
+    dtrain = _dask_prepare.quantile_matrix(ready.parts, ready.data, PARAMS)
+    assert len(dtrain.worker_map) == 2
+    run = partial(xgb_dask.train, client, {"base_score": 0, **PARAMS}, dtrain, ROUNDS)
+    assert np.abs(margins(run(obj=ready.objective), X) - expected).max() == 0.0
+    alone = dataclasses.replace(ready.objective, total=np.asarray)
+    assert np.abs(margins(run(obj=alone), X) - expected).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({3: 4}, r"missing: \[3\]; more than once: \[4\]"),
+        ({3: 299, 298: 4}, r"missing: \[3, 298\]; more than once: \[4, 299\]"),
+        ({10: 20}, r"more than once: \[20\]"),  # both labelled, which the client sees first
+        ({10: 400}, r"400 is too large"),
+        ({3: 300}, r"1 ids are not in 0\.\.299 \(300\)"),
+    ],
+)
+def test_missing_and_repeated_ids_are_named_before_the_first_round(client, change, message):
+    X, y, _, W = problem()
+    ids = np.arange(len(X))
+    for row, other in change.items():
+        ids[row] = other
+    with pytest.raises(ValueError, match=message):
+        train(client, PARAMS, array(X, 150, 150), y, graph=W, row_ids=da.from_array(ids, chunks=150))
+
+
+def anchor_objective(X, y, rule, n_anchors):
+    """Return the rules with P = Z P_A, written out for one machine that has all rows."""
+    labeled = np.flatnonzero(y >= 0)
+    targets, loss = y[labeled].astype(float), LogisticLoss()
+    kind = {"targets": "smooth", "paper": "harmonic", "corrected": "nonlocal"}[rule]
+    P = AnchorPropagation(X, X[labeled], kind=kind, n_anchors=n_anchors)
+    if rule == "targets":
+        values, mean = centered_labels(targets, loss)
+        q = finish_targets(P.extend(X, values), mean, loss, sharpen=3.0)
+        q[labeled] = targets
+        return lambda H, data: TargetsRule(loss, q.astype(np.float32), None, True, None)(H)
+    of_labeled = LabeledGradient(loss, labeled, targets, np.ones(labeled.size), None)
+    Z, P_A = P.Z(X), P.P_A
+
+    def extend(values):
+        extended = Z @ propagate(P_A, values)
+        extended[labeled] = values
+        return extended
+
+    def objective(H, data):
+        g_l, h_l = of_labeled(H)
+        if rule == "paper":
+            return extend(g_l), np.ones_like(H)
+        return corrected(H, extend, g_l, H[labeled], h_l, 1.0, np.empty(0, dtype=int))
+
+    return objective
+
+
+@pytest.mark.parametrize("rule", ["targets", "paper", "corrected"])
+def test_anchors_on_the_workers_are_those_of_one_machine(client, rule):
+    X, y, truth, _ = problem(n_rows=600)
+    settings = {"graph": "anchors", "n_anchors": 120, "rule": rule, "callbacks": [BothTakePart()]}
+    model = train(client, PARAMS, array(X, 150, 450), y, num_boost_round=ROUNDS, **settings)
+    assert model["info"]["graph"] == "anchors"
+    # The sample of so few rows is all of them, so that the anchors are the same.
+    obj = anchor_objective(X, y, rule, 120)
+    expected = xgb.train({"base_score": 0, **PARAMS}, xgb.QuantileDMatrix(X), ROUNDS, obj=obj)
+    assert_allclose(margins(model, X), margins(expected, X), rtol=0, atol=1e-4)
+    assert np.mean((margins(model, X) > 0) == truth) > 0.75
+
+
+def test_anchor_targets_are_made_partition_by_partition(client):
+    X, y, _, _ = problem(n_rows=600)
+    ready = prepared(client, array(X, 150, 450), y, "anchors")
+    blocks = client.gather(client.get_dataset(ready.told.rows["targets"].name))
+    q = np.concatenate([block[0] for block in blocks])
+    labeled = np.flatnonzero(y >= 0)
+    assert (q[labeled] == y[labeled]).all()
+    assert q.shape == (600,)
+    assert [len(block[0]) for block in blocks] == [150, 450]
+
+
+def test_rows_that_no_label_reaches_are_reported(client):
+    X, y, _, _ = problem()
+    X = X + 100 * (np.arange(len(X)) >= 200)[:, None]
+    y = np.where(np.arange(len(X)) < 200, y, -1)
+    with pytest.warns(UnreachableRowsWarning, match="100 of 300"):
+        model = train(client, PARAMS, array(X, 150, 150), y, graph="knn", n_neighbors=4, num_boost_round=ROUNDS)
+    assert model["info"]["n_unreachable"] == 100
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"mu": 0.5}, {"budget": 9.0}, {"mu": 0.2, "budget": 9.0, "strategy": "interaction"}, {"mu": 1e9}],
+    ids=str,
+)
+@pytest.mark.parametrize("rule", ["targets", "corrected"])
+def test_workers_buy_what_one_machine_buys(client, settings, rule):
+    X, y, _, W = problem()
+    costs = FeatureCosts(
+        needs={0: ["a"], 1: ["a", "b"], 2: ["c"], 3: ["d"], 4: ["e"]},
+        prices=dict(zip("abcde", (5, 3, 1, 1, 8), strict=True)),
+    )
+    obj = grbb_objective(None, y, graph=W, rule=rule)
+    dtrain = xgb.QuantileDMatrix(X)
+    miser = GreedyMiser(costs, obj, dtrain, **settings)
+    one = xgb.train({"base_score": 0, **PARAMS}, dtrain, ROUNDS, obj=obj, callbacks=[miser])
+    many = train(
+        client,
+        PARAMS,
+        array(X, 110, 190),
+        y,
+        graph=W,
+        rule=rule,
+        num_boost_round=ROUNDS,
+        callbacks=[BothTakePart()],
+        costs=costs,
+        **settings,
+    )
+    ledger = many["booster"].ledger_
+    assert ledger.spent == one.ledger_.spent
+    assert (ledger.used == one.ledger_.used).all()
+    assert ledger.spent <= settings.get("budget", np.inf)
+    assert np.abs(margins(many, X) - margins(one, X)).max() <= 1e-6
+    assert many["booster"].num_boosted_rounds() == one.num_boosted_rounds()
+
+
+REFUSED = {
+    "LightGBM": ({"params": {"num_leaves": 31}}, "trains XGBoost only"),
+    "CEGB": ({"params": {"cegb_tradeoff": 1.0}}, "corrupted models"),
+    "laplacian": ({"rule": "laplacian", "lam": 1.0}, "N numbers from"),
+    "objective": ({"params": {"objective": "binary:logistic"}}, "take it out of params"),
+    "dart": ({"params": {"booster": "dart"}}, "use 'gbtree'"),
+    "num_class": ({"params": {"num_class": 5}}, "num_class=5"),
+    "ids without a graph": ({"row_ids": np.arange(300), "graph": "knn"}, "pass a graph"),
+    "lam with anchors": ({"graph": "anchors", "lam": 1.0}, "lam > 0 needs the graph of all rows"),
+    "short y": ({"y": np.zeros(299)}, "y must follow the rows of X"),
+    "no label": ({"y": np.full(300, -1)}, "no labelled row"),
+    "graph of other rows": ({"graph": np.zeros((9, 9))}, "graph has 9 rows but X has 300"),
+    "metric": ({"eval_metric": "auc"}, "no means over rows"),
+    "smooth curvature": ({"rule": "corrected", "propagation": "smooth"}, "can turn negative"),
+    "budget without prices": ({"budget": 3.0}, "need prices"),
+    "fractional ids": ({"row_ids": np.linspace(0, 1, 300)}, "whole numbers"),
+    "negative weights": ({"sample_weight": np.full(300, -1.0)}, "not negative"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_done_is_refused_with_the_reason(client, case):
+    X, y, _, W = problem()
+    given, message = REFUSED[case]
+    settings = {"params": PARAMS, "y": y, "graph": W, **given}
+    with pytest.raises(ValueError, match=message):
+        train(client, X=array(X, 150, 150), **settings)
+
+
+def test_unknown_settings_and_other_kinds_of_data_are_refused(client):
+    X, y, _, _ = problem()
+    with pytest.raises(TypeError, match=r"does not have: \['rho'\]"):
+        train(client, PARAMS, array(X, 300), y, rho=1.0)
+    with pytest.raises(TypeError, match="must be a dask Array or DataFrame"):
+        train(client, PARAMS, X, y)
+
+
+class Dies(xgb.callback.TrainingCallback):
+    """Ends the process of one worker in the middle of training."""
+
+    def before_iteration(self, model, epoch, evals_log):
+        if epoch == 3 and xgb.collective.get_rank() == 1:
+            os._exit(1)
+        return False
+
+
+def test_a_worker_that_dies_is_named_and_the_next_training_is_right(client):
+    client.wait_for_workers(2)
+    X, y, _, W = problem()
+    rows = array(X, 75, 75, 75, 75)
+    with pytest.raises(WorkerLostError, match="1 of 2 workers died"):
+        train(client, PARAMS, rows, y, graph=W, rule="corrected", num_boost_round=ROUNDS, callbacks=[Dies()])
+    # What the test laid on the worker is gone with it; what dask had loaded it would load again.
+    model = train(client, PARAMS, array(X, 100, 200), y, graph=W, rule="corrected", num_boost_round=ROUNDS)
+    assert np.abs(margins(model, X) - on_one_machine(X, y, W, rule="corrected")).max() == 0.0
