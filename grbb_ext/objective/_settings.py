@@ -77,9 +77,9 @@ class Settings:
     correction: float
     sharpen: float
     hard: bool
-    guard: bool
-    random_state: int
     solver_settings: dict[str, Any]
+    guard: bool = False
+    random_state: int = 0
 
     def check(self) -> None:
         """Raise where settings contradict each other."""
