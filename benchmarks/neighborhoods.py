@@ -50,11 +50,13 @@ def draw(ax: Axes, W: sp.csr_array, X: Rows, truth: NDArray[np.int64], y: NDArra
     ax.add_collection(
         LineCollection(list(lines), colors=np.where(between, "tab:red", "0.3"), linewidths=0.9, alpha=0.8)
     )
+    is_center = np.isin(np.arange(y.size), centers)
     for label, color in ((0, "tab:blue"), (1, "tab:orange")):
         of_class = truth == label
-        ax.scatter(*X[of_class, :2].T, s=5, color=color, alpha=0.5, zorder=2)
-        ax.scatter(*X[of_class & np.isin(np.arange(y.size), centers), :2].T, s=45, color=color, zorder=3)
-        ax.scatter(*X[of_class & (y >= 0), :2].T, s=60, color=color, edgecolor="black", marker="*", zorder=3)
+        dots, hubs, stars = (X[of_class & mask] for mask in (np.ones_like(is_center), is_center, y >= 0))
+        ax.scatter(dots[:, 0], dots[:, 1], s=5, color=color, alpha=0.5, zorder=2)
+        ax.scatter(hubs[:, 0], hubs[:, 1], s=45, color=color, zorder=3)
+        ax.scatter(stars[:, 0], stars[:, 1], s=60, color=color, edgecolor="black", marker="*", zorder=3)
     ax.set_title(f"{title}: {within(W, truth):.0%} of all weight within a moon", fontsize=10)
     ax.set_xticks([])
     ax.set_yticks([])
