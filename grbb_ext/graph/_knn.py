@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from grbb_ext.graph._columns import Scale, prepare_columns
 from grbb_ext.graph._lists import check_neighbors, search_lists
 from grbb_ext.graph._neighbors import Method
-from grbb_ext.graph._weights import Weights
+from grbb_ext.graph._weights import Weights, check_weights
 
 
 def knn_graph(
@@ -62,8 +62,7 @@ def knn_graph(
     >>> W.toarray().astype(int).tolist()
     [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
     """
-    if weights not in ("self-tuning", "binary", "heat"):
-        raise ValueError(f"weights must be 'self-tuning', 'binary' or 'heat', got {weights!r}.")
+    check_weights(weights)
     if bandwidth is not None and not (np.isfinite(bandwidth) and bandwidth > 0):
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}.")
     columns = prepare_columns(X, scale)

@@ -13,7 +13,7 @@ from grbb_ext.graph._columns import Matrix, Scale, prepare_columns
 from grbb_ext.graph._lists import NeighborLists, check_neighbors, search_lists
 from grbb_ext.graph._neighbors import Method
 from grbb_ext.graph._table_columns import fill_missing
-from grbb_ext.graph._weights import Weights
+from grbb_ext.graph._weights import Weights, check_weights
 from grbb_ext.refinement._columns import TreeColumns, read_columns
 from grbb_ext.refinement._settings import RefinedGraph
 
@@ -111,6 +111,7 @@ def make_basis(
     >>> basis.lists.neighbors.shape, basis.plain.shape
     ((40, 12), (40, 40))
     """
+    check_weights(weights)
     columns = read_columns(X)
     points = columns.distance_columns()
     points = prepare_columns(points if warn_missing else fill_missing(points), scale)
