@@ -107,7 +107,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(300, 1))
     >>> truth = np.sin(X[:, 0])
     >>> y = np.where(np.arange(300) < 30, truth, np.nan)  # 30 labels
-    >>> model = GRBBRegressor(LGBMRegressor(n_estimators=50)).fit(X, y)
+    >>> model = GRBBRegressor(LGBMRegressor(n_estimators=50), guard=False).fit(X, y)  # near rows have near values
     >>> bool(model.score(X[30:], truth[30:]) > 0.9)
     True
     """

@@ -110,7 +110,7 @@ def prediction_variance(
     >>> round(v.mean, 5), v.method
     (0.00101, 'dense')
     >>> round(prediction_variance(obj, H, lam=1.0, kind="fisher").mean, 5)
-    0.00897
+    0.00887
     """
     _check_choice("kind", kind, ("sandwich", "fisher"))
     _check_choice("curvature", curvature, ("logistic", "paper"))
