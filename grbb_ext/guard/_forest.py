@@ -20,6 +20,7 @@ from grbb_ext.refinement._trees import n_threads
 _TREES = 200
 # A tree draws no more labels than this, so that the time does not grow with them.
 _MOST_LABELS = 10_000
+_FEW_LABELS = 2_000
 _ROWS_PER_BLOCK = 2**14
 
 
@@ -76,7 +77,8 @@ def labeled_forest(
         max_samples=min(n, _MOST_LABELS),
         oob_score=True,
         random_state=random_state,
-        n_jobs=n_threads(n_jobs),
+        # Threads pay from here on; below, they would only take turns at the filters of warnings.
+        n_jobs=1 if n < _FEW_LABELS else n_threads(n_jobs),
     )
     with warnings.catch_warnings():
         # R2 is not defined for less than two rows; the score itself is not used.
@@ -86,11 +88,12 @@ def labeled_forest(
     held_out[order] = np.reshape(forest.oob_prediction_, labels.targets.shape)
     targets = np.empty((labels.n_rows, *labels.targets.shape[1:]))
     # Threads share the rows, not the trees: a sum in an order that changes would change in its last digit.
-    forest.set_params(n_jobs=1)
 
     def predict(start: int) -> None:
         block = slice(start, start + _ROWS_PER_BLOCK)
-        targets[block] = forest.predict(X[block])
+        rows = X[block].astype(np.float32)
+        total = sum(tree.predict(rows, check_input=False) for tree in forest.estimators_)
+        targets[block] = total / _TREES
 
     starts = range(0, labels.n_rows, _ROWS_PER_BLOCK)
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:

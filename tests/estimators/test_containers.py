@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 from grbb_ext import GRBBClassifier, SharedGraph
+from grbb_ext.guard import GraphEvidenceWarning
 
 
 @pytest.fixture
@@ -44,7 +45,8 @@ def _rows(frame) -> list:
 
 def test_pandas(classifier, library, table):
     frame, y = table
-    model = GRBBClassifier(classifier(), guard=False).fit(frame, y)
+    with pytest.warns(GraphEvidenceWarning):  # the class is an either-or of two columns
+        model = GRBBClassifier(classifier()).fit(frame, y)
     assert model.feature_names_in_.tolist() == ["size", "color", "new", "count"]
     names = model.booster_.feature_names if library == "xgboost" else model.booster_.feature_name()
     assert names == ["size", "color", "new", "count"]
