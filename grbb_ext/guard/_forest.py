@@ -20,7 +20,6 @@ from grbb_ext.refinement._trees import n_threads
 _TREES = 200
 # A tree draws no more labels than this, so that the time does not grow with them.
 _MOST_LABELS = 10_000
-_FEW_LABELS = 2_000
 _ROWS_PER_BLOCK = 2**14
 
 
@@ -77,8 +76,7 @@ def labeled_forest(
         max_samples=min(n, _MOST_LABELS),
         oob_score=True,
         random_state=random_state,
-        # Threads pay from here on; below, they would only take turns at the filters of warnings.
-        n_jobs=1 if n < _FEW_LABELS else n_threads(n_jobs),
+        n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
     )
     with warnings.catch_warnings():
         # R2 is not defined for less than two rows; the score itself is not used.

@@ -57,14 +57,23 @@ class TargetTrees:
             min_samples_leaf=settings.leaf_size(X.shape[0]),
             max_features=settings.split_columns(X.shape[1]),
             random_state=int(random.integers(2**31)),
-            n_jobs=n_threads(n_jobs),
+            n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
         ).fit(X, _rounded(target))
+        self._n_threads = n_threads(n_jobs)
 
     def leaves(self, X: Matrix) -> NDArray[np.integer[Any]]:
         """Return the leaf of each row, a line per tree: shape (T, N)."""
         largest = max(tree.tree_.node_count for tree in self._trees.estimators_)
         # Small numbers keep the leaves of all rows in a fast cache.
-        return np.ascontiguousarray(self._trees.apply(X).T, dtype=np.int16 if largest < 2**15 else np.int32)
+        leaves = np.empty((len(self._trees.estimators_), X.shape[0]), dtype=np.int16 if largest < 2**15 else np.int32)
+        rows = X.astype(np.float32)
+
+        def fill(index: int) -> None:
+            leaves[index] = self._trees.estimators_[index].apply(rows, check_input=False)
+
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            list(pool.map(fill, range(leaves.shape[0])))
+        return leaves
 
 
 def shared_leaves(
