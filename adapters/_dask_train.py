@@ -68,9 +68,9 @@ def train(
 ) -> dict[str, Any]:
     """Train XGBoost on labelled and unlabelled rows that lie on many workers.
 
-    The model is that of ``xgboost.train`` with :func:`grbb_ext.grbb_objective` on one machine, up to the quantile
-    sketch of XGBoost, which depends on how rows are spread (no difference where features have at most ``max_bin``
-    values). The page "From one machine to many" tells what is sent when.
+    The model is that of ``xgboost.train`` with :func:`grbb_ext.grbb_objective` on one machine, with ``graph="knn"`` and
+    ``guard=False``, up to the quantile sketch of XGBoost, which depends on how rows are spread (no difference where
+    features have at most ``max_bin`` values). The page "From one machine to many" tells what is sent when.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def fit(patients: Patients, rows: NDArray[np.intp], y: NDArray[np.int64], rule: 
         # Missing values are replaced by medians in the graph, and only there.
         warnings.simplefilter("ignore", GraphWarning)
         # The graph is a thing of training: it may use tests that no new patient will be asked to pay for.
-        obj = grbb_objective(patients.X[rows], y, rule=rule, verbose=False)
+        obj = grbb_objective(patients.X[rows], y, graph="knn", rule=rule, guard=False, verbose=False)
     data = lgb.Dataset(patients.X[rows], feature_name=patients.names)
     return train(PARAMETERS | {"objective": obj}, data, N_TREES, costs=patients.costs, **limits)
 

@@ -134,7 +134,7 @@ def time_rounds(n_rows: int, n_rounds: int) -> list[dict[str, Any]]:
 
 
 def setup_default(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y)
+    grbb_objective(X, y, graph="knn", guard=False)
 
 
 def setup_paper(X: Rows, y: NDArray[np.int64]) -> None:
@@ -142,7 +142,7 @@ def setup_paper(X: Rows, y: NDArray[np.int64]) -> None:
 
 
 def setup_brute_force(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y, method="brute")
+    grbb_objective(X, y, graph="knn", guard=False, method="brute")
 
 
 def setup_graph_only(X: Rows, y: NDArray[np.int64]) -> None:

@@ -29,6 +29,7 @@ from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError
 from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
 from grbb_ext.propagation import make_propagation
+from grbb_ext.refinement import RefinedGraph, Refinement
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
@@ -50,6 +51,8 @@ __all__ = [
     "OnDemandResult",
     "PredictionVariance",
     "PropagationDisplay",
+    "RefinedGraph",
+    "Refinement",
     "ScoreCostCurve",
     "SemiSupervisedSplit",
     "SharedGraph",

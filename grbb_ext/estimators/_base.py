@@ -25,6 +25,7 @@ from grbb_ext.frames import Schema, Table, is_frame
 from grbb_ext.labeling import LabelSuggestions, suggest_labels
 from grbb_ext.labels import is_unlabeled
 from grbb_ext.objective import GRBBObjective, grbb_objective
+from grbb_ext.objective._settings import choose_graph, choose_rule
 from grbb_ext.ondemand import OnDemandPredictor
 from grbb_ext.row_weights import check_sample_weight
 from grbb_ext.variance import PredictionVariance, prediction_variance
@@ -39,7 +40,7 @@ class GRBBModel(SavedModel, RowReader):
         self,
         estimator: Any = None,
         *,
-        graph: Any = "knn",
+        graph: Any = None,
         n_neighbors: int = 9,
         weights: Any = None,
         metric: str = "euclidean",
@@ -52,6 +53,7 @@ class GRBBModel(SavedModel, RowReader):
         correction: float = 1.0,
         sharpen: float = 3.0,
         hard: bool = False,
+        guard: bool = True,
         solver: Any = "auto",
         feature_costs: Any = None,
         mu: float = 0.0,
@@ -76,6 +78,7 @@ class GRBBModel(SavedModel, RowReader):
         self.correction = correction
         self.sharpen = sharpen
         self.hard = hard
+        self.guard = guard
         self.solver = solver
         self.feature_costs = feature_costs
         self.mu = mu
@@ -116,12 +119,15 @@ class GRBBModel(SavedModel, RowReader):
             raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
         costs = None if self.feature_costs is None else self._bind_costs()
         evaluation = self._evaluation_sets(eval_set, objective_settings["unlabeled"])
-        rule_looks = not (self.rule == "labeled" and self.lam == 0)
+        rule, *_ = choose_rule(self.preset, self.rule, self.propagation, self.hessian)
+        seed = self._seed()
+        seed_of_trees = (seed or 0) % 2**31
         graph = graph_of_fit(
             table,
-            self.graph,
+            choose_graph(self.graph, self.preset, rule),
             memory=self.memory,
-            needed=rule_looks,
+            needed=not (rule == "labeled" and self.lam == 0),
+            random_state=seed_of_trees,
             settings={
                 "n_neighbors": self.n_neighbors,
                 "weights": self.weights or ("binary" if self.preset == "paper" else "self-tuning"),
@@ -144,6 +150,8 @@ class GRBBModel(SavedModel, RowReader):
             correction=self.correction,
             sharpen=self.sharpen,
             hard=self.hard,
+            guard=self.guard,
+            random_state=seed_of_trees,
             solver=self.solver,
             n_jobs=self.n_jobs,
             verbose=bool(self.verbose),
@@ -160,13 +168,14 @@ class GRBBModel(SavedModel, RowReader):
             costs=costs,
             mu=self.mu,
             budget=self.budget,
-            seed=self._seed(),
+            seed=seed,
         )
         trained = adapter.train(job)
         self.__dict__.pop("forest_", None)
         self.estimator_ = estimator
         self.booster_ = trained.booster
         self.graph_ = self.objective_.graph_
+        self.evidence_ = self.objective_.evidence_
         self.n_iter_ = trained.n_iter
         self.stop_reason_ = trained.stop_reason
         self.evals_result_ = trained.history

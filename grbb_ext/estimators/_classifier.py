@@ -29,9 +29,9 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     ----------
     estimator : lightgbm.LGBMClassifier, xgboost.XGBClassifier or None, default=None
         The booster. None takes LightGBM where it is installed, else XGBoost. It is cloned, never changed.
-    graph : "knn", SharedGraph, sparse matrix or array-like of shape (N, N), default="knn"
-        The affinity of the rows given to fit: built from X, shared between fits, or ready. Other names are passed to
-        :func:`grbb_ext.grbb_objective`.
+    graph : {"refined", "knn"}, RefinedGraph, SharedGraph, sparse matrix or array-like of shape (N, N), default=None
+        The affinity of the rows given to fit: built from X, shared between fits, or ready. None is ``"refined"`` for
+        ``rule="targets"``, which is the default, and ``"knn"`` for the other rules and the paper's preset.
     n_neighbors : int, default=9
         Neighbours of a row, at most N - 1.
     weights, metric, scale
@@ -40,6 +40,9 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         ``"paper"`` is the paper's rule, exactly.
     rule, propagation, hessian, lam, correction, sharpen, hard, solver
         As in :func:`grbb_ext.grbb_objective`.
+    guard : bool, default=True
+        Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, see
+        :func:`grbb_ext.guard.weigh`. Where they speak against the graph, fit warns.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
@@ -55,11 +58,12 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"
         Categorical columns, beside those of a frame that have a categorical type.
     memory : None, str, path or joblib.Memory, default=None
-        Where graphs are kept, so that a fit to the same rows does not build them again.
+        Where neighbours are kept, so that a fit to the same rows does not search them again.
     n_jobs : int or None, default=None
         Threads of the graph and of the solver. The booster has its own.
     random_state : int, RandomState or None, default=None
-        Seed of a booster that has none of its own.
+        Seed of the trees that refine the graph and of the guard (None is 0), and of a booster that has none of its
+        own.
     verbose : bool, default=False
         Draw progress bars on what takes more than a few seconds.
 
@@ -85,6 +89,8 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         The objective.
     graph_ : csr_array of shape (N, N) or None
         The affinity.
+    evidence_ : Evidence or None
+        What the labels say for the graph and for a forest on the labelled rows alone; None without a guard.
     feature_cost_ : float or None
         What the features of the model cost; None without `feature_costs`.
     paid_ : tuple
@@ -129,7 +135,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         self,
         estimator: Any = None,
         *,
-        graph: Any = "knn",
+        graph: Any = None,
         n_neighbors: int = 9,
         weights: Any = None,
         metric: str = "euclidean",
@@ -142,6 +148,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         correction: float = 1.0,
         sharpen: float = 3.0,
         hard: bool = False,
+        guard: bool = True,
         solver: Any = "auto",
         feature_costs: Any = None,
         mu: float = 0.0,
@@ -170,6 +177,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             correction=correction,
             sharpen=sharpen,
             hard=hard,
+            guard=guard,
             solver=solver,
             feature_costs=feature_costs,
             mu=mu,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import platform
 import warnings
+from dataclasses import asdict
 from os import PathLike
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.costs import Ledger
 from grbb_ext.frames import Schema
+from grbb_ext.guard import Evidence
 from grbb_ext.persistence import (
     Document,
     ModelFileError,
@@ -174,6 +176,7 @@ def _content(model: Any, files: Any) -> tuple[dict[str, Any], list[str]]:
         "n_iter": int(model.n_iter_),
         "best_iteration": files.best_iteration(model.booster_),
         "stop_reason": model.stop_reason_,
+        "evidence": None if model.evidence_ is None else asdict(model.evidence_),
         "evals_result": to_plain(model.evals_result_),
         "feature_cost": model.feature_cost_,
         "paid": list(model.paid_),
@@ -198,6 +201,8 @@ def _restored(cls: Any, content: Any, data: bytes, files: Any) -> Any:
     model._unseen = content["unseen"]
     model.n_iter_ = content["n_iter"]
     model.stop_reason_ = content["stop_reason"]
+    evidence = content.get("evidence")  # files of earlier versions have none
+    model.evidence_ = None if evidence is None else Evidence(**evidence)
     model.evals_result_ = from_plain(content["evals_result"])
     model.ledger_ = None if content["ledger"] is None else Ledger.from_dict(content["ledger"])
     model.feature_cost_ = content["feature_cost"]

@@ -26,9 +26,9 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     ----------
     estimator : lightgbm.LGBMRegressor, xgboost.XGBRegressor or None, default=None
         The booster. None takes LightGBM where it is installed, else XGBoost. It is cloned, never changed.
-    graph : "knn", SharedGraph, sparse matrix or array-like of shape (N, N), default="knn"
-        The affinity of the rows given to fit: built from X, shared between fits, or ready. Other names are passed to
-        :func:`grbb_ext.grbb_objective`.
+    graph : {"refined", "knn"}, RefinedGraph, SharedGraph, sparse matrix or array-like of shape (N, N), default=None
+        The affinity of the rows given to fit: built from X, shared between fits, or ready. None is ``"refined"`` for
+        ``rule="targets"``, which is the default, and ``"knn"`` for the other rules and the paper's preset.
     n_neighbors : int, default=9
         Neighbours of a row, at most N - 1.
     weights, metric, scale
@@ -37,6 +37,9 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         ``"paper"`` is the paper's rule, exactly.
     rule, propagation, hessian, lam, correction, sharpen, hard, solver
         As in :func:`grbb_ext.grbb_objective`.
+    guard : bool, default=True
+        Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, see
+        :func:`grbb_ext.guard.weigh`. Where they speak against the graph, fit warns.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
@@ -46,11 +49,12 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"
         Categorical columns, beside those of a frame that have a categorical type.
     memory : None, str, path or joblib.Memory, default=None
-        Where graphs are kept, so that a fit to the same rows does not build them again.
+        Where neighbours are kept, so that a fit to the same rows does not search them again.
     n_jobs : int or None, default=None
         Threads of the graph and of the solver. The booster has its own.
     random_state : int, RandomState or None, default=None
-        Seed of a booster that has none of its own.
+        Seed of the trees that refine the graph and of the guard (None is 0), and of a booster that has none of its
+        own.
     verbose : bool, default=False
         Draw progress bars on what takes more than a few seconds.
 
@@ -74,6 +78,8 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         The objective.
     graph_ : csr_array of shape (N, N) or None
         The affinity.
+    evidence_ : Evidence or None
+        What the labels say for the graph and for a forest on the labelled rows alone; None without a guard.
     feature_cost_ : float or None
         What the features of the model cost; None without `feature_costs`.
     paid_ : tuple
@@ -101,7 +107,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(300, 1))
     >>> truth = np.sin(X[:, 0])
     >>> y = np.where(np.arange(300) < 30, truth, np.nan)  # 30 labels
-    >>> model = GRBBRegressor(LGBMRegressor(n_estimators=50)).fit(X, y)
+    >>> model = GRBBRegressor(LGBMRegressor(n_estimators=50), guard=False).fit(X, y)  # near rows have near values
     >>> bool(model.score(X[30:], truth[30:]) > 0.9)
     True
     """

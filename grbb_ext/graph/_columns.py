@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from grbb_ext._caller import warn_caller
 
 Scale = Literal["auto", "standard"] | None
 # A dense float array or a csr_array, which has no types upstream.
@@ -22,7 +23,8 @@ class GraphWarning(UserWarning):
     """Something about X was changed for the graph alone; the booster still sees the original."""
 
 
-def _numeric(X: Any) -> Matrix:
+def numeric(X: Any) -> Matrix:
+    """Return X as a float array or a csr_array, or say that it is not numbers."""
     if sp.issparse(X):
         matrix = sp.csr_array(X)
         return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
@@ -33,7 +35,7 @@ def _numeric(X: Any) -> Matrix:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"X has columns that are not numbers ({error}). Encode them before building the graph, "
-            "or pass your own affinity as graph=."
+            "use graph='refined', which takes categories, or pass your own affinity as graph=."
         ) from error
     if values.ndim != 2:
         raise ValueError(f"X must be two-dimensional (rows x columns), got shape {values.shape}.")
@@ -59,11 +61,10 @@ def _impute(X: Matrix) -> Matrix:
         medians[observed] = np.nanmedian(X[:, observed], axis=0)
         np.copyto(X, medians, where=missing)
         filled = "the column's median"
-    warnings.warn(
+    warn_caller(
         f"X has {int(missing.sum())} missing values; they were replaced by {filled} for the graph only. "
         "The booster sees them as they are.",
         GraphWarning,
-        stacklevel=4,
     )
     return X
 
@@ -102,7 +103,7 @@ def prepare_columns(X: Any, scale: Scale) -> Matrix:
     """
     if scale not in ("auto", "standard", None):
         raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
-    matrix = _impute(_numeric(X))
+    matrix = _impute(numeric(X))
     if scale is None or 0 in matrix.shape:
         return matrix
     factor = column_factors(matrix, scale)

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from grbb_ext.graph._columns import Scale, prepare_columns
-from grbb_ext.graph._duplicates import distinct_rows, spread_edges
-from grbb_ext.graph._neighbors import Method, nearest_neighbors
-from grbb_ext.graph._weights import Weights, edge_weights
+from grbb_ext.graph._lists import check_neighbors, search_lists
+from grbb_ext.graph._neighbors import Method
+from grbb_ext.graph._weights import Weights, check_weights
 
 
 def knn_graph(
@@ -62,35 +62,10 @@ def knn_graph(
     >>> W.toarray().astype(int).tolist()
     [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
     """
-    if weights not in ("self-tuning", "binary", "heat"):
-        raise ValueError(f"weights must be 'self-tuning', 'binary' or 'heat', got {weights!r}.")
+    check_weights(weights)
     if bandwidth is not None and not (np.isfinite(bandwidth) and bandwidth > 0):
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}.")
     columns = prepare_columns(X, scale)
-    n_rows = columns.shape[0]
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}.")
-    if n_neighbors >= n_rows:
-        raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {n_rows}.")
-    if columns.shape[1] == 0:
-        raise ValueError("X has no columns, so rows have no neighbours. Pass at least one column, or graph=.")
-
-    first, inverse = distinct_rows(columns)
-    k = min(int(n_neighbors), first.size - 1)
-    if k == 0:  # all rows are equal
-        source = target = np.empty(0, dtype=np.intp)
-        distance, radius = np.empty(0), np.zeros(1)
-    else:
-        neighbors, distances = nearest_neighbors(columns[first], k, metric, method, n_jobs, verbose)
-        source, target = np.repeat(np.arange(first.size), k), neighbors.ravel()
-        distance, radius = distances.ravel(), distances[:, -1]
-    if first.size < n_rows:
-        source, target, distance = spread_edges((source, target, distance), inverse, int(n_neighbors))
-        radius = radius[inverse]
-    value = edge_weights(weights, distance**2, radius[source], radius[target], bandwidth)
-    directed = sp.csr_array(sp.coo_array((value, (source, target)), shape=(n_rows, n_rows)))
-    # Two copies can meet along several edges, which the conversion adds up; the largest single weight is 1.
-    directed.data = np.minimum(directed.data, 1.0)
-    W = sp.csr_array(directed.maximum(directed.T))
-    W.sort_indices()
-    return W
+    check_neighbors(n_neighbors, columns)
+    lists = search_lists(columns, int(n_neighbors), metric, method, n_jobs, verbose)
+    return lists.graph(int(n_neighbors), weights, bandwidth)

@@ -47,20 +47,29 @@ def graph_columns(table: Table, scale: Scale = "auto") -> tuple[Matrix, Scale]:
     if sp.issparse(values):
         if categorical:
             raise ValueError("Categorical columns of a sparse matrix are not supported. Pass a frame or a dense array.")
-        filled = sp.csr_array(values, copy=True)
-        filled.data[np.isnan(filled.data)] = 0.0
-        return filled, scale
+        return fill_missing(values), scale
     if not categorical:
-        return _fill(values), scale
+        return fill_missing(values), scale
     numeric = np.setdiff1d(np.arange(values.shape[1]), categorical)
-    numbers = prepare_columns(_fill(values[:, numeric]), None if scale is None else "standard")
+    numbers = prepare_columns(fill_missing(values[:, numeric]), None if scale is None else "standard")
     blocks = [_one_hot(values[:, j]) for j in categorical]
     if sum(block.shape[1] for block in blocks) <= _DENSE_UP_TO:
         return np.hstack([numbers, *(block.toarray() for block in blocks)]), None
     return sp.csr_array(sp.hstack([sp.csr_array(numbers), *blocks])), None
 
 
-def _fill(values: NDArray[np.floating]) -> NDArray[np.floating]:
+def fill_missing(values: Matrix) -> Matrix:
+    """Replace NaN by the column's median, or by 0 in a sparse matrix, without a word: the user guide says so.
+
+    Examples
+    --------
+    >>> fill_missing(np.array([[1.0], [np.nan], [3.0], [4.0]])).ravel().tolist()
+    [1.0, 3.0, 3.0, 4.0]
+    """
+    if sp.issparse(values):
+        filled = sp.csr_array(values, copy=True)
+        filled.data[np.isnan(filled.data)] = 0.0
+        return filled
     missing = np.isnan(values)
     if not missing.any():
         return values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,20 @@ Weights = Literal["self-tuning", "binary", "heat"]
 
 # exp(-20) = 2e-9: a far row keeps its edges, and stays attached to the graph, however far it is.
 _LARGEST_EXPONENT = 20.0
+
+
+def check_weights(kind: str) -> None:
+    """Raise at a name that is none of ours, before neighbours are searched.
+
+    Examples
+    --------
+    >>> check_weights("cubic")
+    Traceback (most recent call last):
+        ...
+    ValueError: weights must be 'self-tuning', 'binary' or 'heat', got 'cubic'.
+    """
+    if kind not in get_args(Weights):
+        raise ValueError(f"weights must be 'self-tuning', 'binary' or 'heat', got {kind!r}.")
 
 
 def edge_weights(

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from grbb_ext.graph import SharedGraph
+from grbb_ext.objective._settings import choose_graph, choose_rule
 
 
 def share_graph(estimator: Any, X: Any) -> Any:
@@ -19,7 +20,8 @@ def share_graph(estimator: Any, X: Any) -> Any:
     Parameters
     ----------
     estimator : GRBBClassifier or GRBBRegressor
-        With ``graph="knn"``; with any other graph its copy has the same. It is not changed.
+        With ``graph="knn"``, or with none and a rule or preset that takes it; with any other graph its copy has the
+        same, and a refined one is refined in each fit from its own labels. It is not changed.
     X : array-like, sparse matrix or frame of shape (N, d)
         All rows that will be given to fit, in whole or in part.
 
@@ -41,14 +43,16 @@ def share_graph(estimator: Any, X: Any) -> Any:
     --------
     >>> import numpy as np
     >>> from grbb_ext import GRBBClassifier
-    >>> share_graph(GRBBClassifier(n_neighbors=2), np.arange(12.0).reshape(6, 2)).graph
+    >>> share_graph(GRBBClassifier(graph="knn", n_neighbors=2), np.arange(12.0).reshape(6, 2)).graph
     SharedGraph(6 rows, 14 edges)
     """
-    missing = [name for name in ("graph", "n_neighbors", "preset") if not hasattr(estimator, name)]
+    missing = [name for name in ("graph", "n_neighbors", "preset", "rule") if not hasattr(estimator, name)]
     if missing or isinstance(estimator, type):
         raise TypeError(f"estimator must be GRBBClassifier(...) or GRBBRegressor(...), got {estimator!r}.")
     model = clone(estimator)
-    if not (isinstance(model.graph, str) and model.graph == "knn"):
+    rule, *_ = choose_rule(model.preset, model.rule, model.propagation, model.hessian)
+    asked = choose_graph(model.graph, model.preset, rule)
+    if not (isinstance(asked, str) and asked == "knn"):
         return model
     graph = SharedGraph(
         X,

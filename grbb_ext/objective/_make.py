@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from grbb_ext.graph import check_graph, knn_graph
@@ -13,8 +14,11 @@ from grbb_ext.graph._neighbors import Method
 from grbb_ext.graph._weights import Weights
 from grbb_ext.labels import LossName, read_labels
 from grbb_ext.objective._objective import GRBBObjective
-from grbb_ext.objective._settings import Hessian, RuleName, Settings, choose_rule
+from grbb_ext.objective._settings import Hessian, RuleName, Settings, choose_graph, choose_rule
 from grbb_ext.propagation import Propagation, PropagationKind
+from grbb_ext.refinement import RefinedGraph
+from grbb_ext.refinement._basis import RefinementBasis, make_basis
+from grbb_ext.refinement._columns import read_columns
 from grbb_ext.row_weights import ClassWeight, check_sample_weight
 
 
@@ -41,6 +45,8 @@ def grbb_objective(
     correction: float = 1.0,
     sharpen: float = 3.0,
     hard: bool = False,
+    guard: bool = True,
+    random_state: int = 0,
     solver: Literal["auto", "direct", "cg", "chebyshev"] = "auto",
     tol: float = 1e-8,
     memory_limit: float = 2e9,
@@ -59,8 +65,11 @@ def grbb_objective(
         All rows, for the graph; None where `graph` is given.
     y : array-like of shape (N,)
         Labels in any row order. `unlabeled`, NaN or None marks a row without one.
-    graph : sparse matrix or array-like of shape (N, N), default=None
-        A ready affinity, symmetric and non-negative; None builds :func:`knn_graph`.
+    graph : {"knn", "refined"}, RefinedGraph, or sparse matrix or array-like of shape (N, N), default=None
+        ``"knn"`` builds :func:`knn_graph`. ``"refined"`` ranks the neighbours again by trees that are fitted to the
+        propagated labels, see :class:`RefinedGraph`: it finds the columns that matter, and takes categories and
+        missing values as trees do. A matrix is a ready affinity, symmetric and non-negative. None is ``"refined"`` for
+        ``rule="targets"`` and ``"knn"`` for the others.
     n_neighbors, metric, method, scale
         Passed to :func:`knn_graph`.
     weights : {"self-tuning", "binary", "heat"} or None, default=None
@@ -95,6 +104,12 @@ def grbb_objective(
         Power by which ``"targets"`` sharpens propagated labels; 1 leaves them alone.
     hard : bool, default=False
         Round the targets of ``"targets"`` to the most probable class.
+    guard : bool, default=True
+        Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, so that
+        unlabelled rows do no harm where neighbours say nothing (see :func:`grbb_ext.guard.weigh`). It needs X, and
+        works for ``rule="targets"`` with ``propagation="smooth"``; elsewhere the graph alone decides.
+    random_state : int, default=0
+        Seed of the trees of ``graph="refined"`` and of the guard.
     solver, tol, memory_limit, n_jobs, verbose
         Passed to :func:`make_propagation`.
 
@@ -118,6 +133,7 @@ def grbb_objective(
     1.0
     """
     rule, propagation, hessian = choose_rule(preset, rule, propagation, hessian)
+    graph = choose_graph(graph, preset, rule)
     settings = Settings(
         rule=rule,
         propagation=propagation,
@@ -129,6 +145,8 @@ def grbb_objective(
         correction=correction,
         sharpen=sharpen,
         hard=hard,
+        guard=guard,
+        random_state=random_state,
         solver_settings={
             "solver": solver,
             "tol": tol,
@@ -145,21 +163,29 @@ def grbb_objective(
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows != labels.n_rows:
             raise ValueError(f"X has {n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
-    if graph is not None:
+    W: sp.csr_array | RefinementBasis | None
+    search: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "weights": weights or ("binary" if preset == "paper" else "self-tuning"),
+        "metric": metric,
+        "method": method,
+        "scale": scale,
+        "n_jobs": n_jobs,
+        "verbose": verbose,
+    }
+    if isinstance(graph, RefinementBasis):  # an estimator has searched the neighbours already
+        W = graph
+    elif not isinstance(graph, str | RefinedGraph):
         W = check_graph(graph, labels.n_rows)
     elif rule == "labeled" and lam == 0:
         W = None
     elif X is None:
         raise ValueError("Pass X, or a ready affinity as graph=.")
+    elif isinstance(graph, RefinedGraph):
+        W = make_basis(X, graph, random_state=random_state, **search)
     else:
-        W = knn_graph(
-            X,
-            n_neighbors,
-            weights=weights or ("binary" if preset == "paper" else "self-tuning"),
-            metric=metric,
-            method=method,
-            scale=scale,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-    return GRBBObjective(np.asarray(y), labels, W, settings, sample_weight)
+        W = knn_graph(X, **search)
+    columns = None
+    if X is not None and guard and rule == "targets":
+        columns = W.columns if isinstance(W, RefinementBasis) else read_columns(X)
+    return GRBBObjective(np.asarray(y), labels, W, settings, sample_weight, columns)

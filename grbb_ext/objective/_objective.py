@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext._caller import warn_caller
 from grbb_ext.graph import laplacian
+from grbb_ext.guard import Evidence, labeled_forest, weigh
 from grbb_ext.labels import Labels, read_labels
 from grbb_ext.losses import class_probabilities
 from grbb_ext.losses._base import Floats
 from grbb_ext.objective._raw_scores import check_raw_scores, check_start
 from grbb_ext.objective._settings import Settings
-from grbb_ext.propagation import Propagation, make_propagation
+from grbb_ext.propagation import Propagation, SmoothPropagation, make_propagation
+from grbb_ext.refinement import Refinement
+from grbb_ext.refinement._basis import RefinementBasis
+from grbb_ext.refinement._columns import TreeColumns
+from grbb_ext.refinement._refine import refine
 from grbb_ext.row_weights import class_weights, mixed_weight
 from grbb_ext.rules import (
     CorrectedRule,
@@ -28,6 +33,7 @@ from grbb_ext.rules import (
     TargetsRule,
     soft_targets,
 )
+from grbb_ext.rules._soft_targets import centered_labels, finish_targets, sharpened
 
 
 class UnreachableRowsWarning(UserWarning):
@@ -62,6 +68,10 @@ class GRBBObjective:
         Rows that no label reaches; their gradient is 0.
     graph_ : csr_array of shape (N, N) or None
         The affinity; None for ``rule="labeled"`` without lam.
+    refinement_ : Refinement or None
+        How the graph was refined: agreement with the plain graph, time, settings; None for other graphs.
+    evidence_ : Evidence or None
+        What the labels say for the graph and for a forest on the labelled rows alone; None without a guard.
     propagation_ : Propagation or None
         The operator; None for rules without one.
     targets_ : ndarray of shape (N,) or (N, K), or None
@@ -74,23 +84,33 @@ class GRBBObjective:
         self,
         y: NDArray[Any],
         labels: Labels,
-        graph: sp.csr_array | None,
+        graph: sp.csr_array | RefinementBasis | None,
         settings: Settings,
         sample_weight: NDArray[np.float64] | None,
+        columns: TreeColumns | None = None,
     ) -> None:
-        self._y, self._settings, self._sample_weight = y, settings, sample_weight
+        self._y, self._settings, self._sample_weight, self._columns = y, settings, sample_weight, columns
         self.classes_, self.loss_, self.labeled_ = labels.classes, labels.loss, labels.labeled
         self.n_rows_ = labels.n_rows
         self.labeled_targets_, self.lam_ = labels.targets, settings.lam
         self.unlabeled_ = settings.unlabeled
         self.n_outputs_ = 1 if labels.targets.ndim == 1 else labels.targets.shape[1]
+        self.refinement_: Refinement | None = None
+        # What the graph is made from again where the labels change: a refined graph has learned from them.
+        self._source = graph
+        if isinstance(graph, RefinementBasis):
+            self.refinement_ = self._refine(graph, labels)
+            graph = self.refinement_.graph
         self.graph_ = graph
         self.propagation_ = self._make_propagation()
         self.unreachable_: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         if self.propagation_ is not None:
             self.graph_ = self.propagation_.W  # one copy serves both
+            if self.refinement_ is None:
+                self._source = self.graph_
             self.unreachable_ = np.flatnonzero(~self.propagation_.reachable)
             self._warn_unreachable()
+        self.evidence_: Evidence | None = None
         self.targets_: NDArray[np.float32] | None = None
         self._unlabeled_weight: NDArray[np.float32] | None = None
         self._rule = self._make_rule(labels)
@@ -145,7 +165,8 @@ class GRBBObjective:
     def subset(self, rows: ArrayLike) -> GRBBObjective:
         """Make the objective of some of the rows, for a fold of a cross-validation.
 
-        Graph and labels are cut to the rows and propagated again, so nothing is learned from the labels left out.
+        Graph and labels are cut to the rows and propagated again, so nothing is learned from the labels left out. A
+        refined graph is refined again, from the labels of these rows alone.
 
         Parameters
         ----------
@@ -158,14 +179,19 @@ class GRBBObjective:
             With the same settings and the same classes.
         """
         chosen = np.arange(self.n_rows_)[np.asarray(rows)]
-        graph = None if self.graph_ is None else sp.csr_array(self.graph_[chosen][:, chosen])
+        graph = self._source
+        if isinstance(graph, RefinementBasis):
+            graph = graph.subset(chosen)
+        elif graph is not None:
+            graph = sp.csr_array(graph[chosen][:, chosen])
         weight = None if self._sample_weight is None else self._sample_weight[chosen]
         y = self._y[chosen]
         labels = read_labels(y, self._settings.loss, self.classes_, self._settings.unlabeled)
-        return GRBBObjective(y, labels, graph, self._settings, weight)
+        columns = None if self._columns is None else self._columns.subset(chosen)
+        return GRBBObjective(y, labels, graph, self._settings, weight, columns)
 
     def with_labels(self, y: ArrayLike) -> GRBBObjective:
-        """Make the same objective, on the same graph, with other labels.
+        """Make the same objective, on the same graph, with other labels. A refined graph is refined again from them.
 
         Parameters
         ----------
@@ -182,13 +208,28 @@ class GRBBObjective:
             raise ValueError(
                 f"y must have a label or a marker for each of the {self.n_rows_} rows, got {labels.n_rows}."
             )
-        return GRBBObjective(np.asarray(y), labels, self.graph_, self._settings, self._sample_weight)
+        return GRBBObjective(np.asarray(y), labels, self._source, self._settings, self._sample_weight, self._columns)
+
+    def _refine(self, basis: RefinementBasis, labels: Labels) -> Refinement:
+        settings = self._settings.solver_settings
+        return refine(
+            basis,
+            labels,
+            lambda W, labeled: make_propagation("smooth", W, labeled, **settings),
+            n_jobs=settings["n_jobs"],
+            verbose=settings["verbose"],
+        )
 
     def _make_propagation(self) -> Propagation | None:
         kind = self._settings.propagation
         if self._settings.rule == "labeled":
             return None
         assert self.graph_ is not None
+        if self.refinement_ is not None:
+            if kind == "smooth":
+                return self.refinement_.propagation
+            if isinstance(kind, Propagation):
+                return kind.on(self.graph_, self.labeled_)
         if isinstance(kind, Propagation):
             same = kind.n_rows == self.n_rows_ and np.array_equal(kind.labeled, self.labeled_)
             return kind if same else kind.on(self.graph_, self.labeled_)
@@ -196,11 +237,10 @@ class GRBBObjective:
 
     def _warn_unreachable(self) -> None:
         if self.unreachable_.size:
-            warnings.warn(
+            warn_caller(
                 f"{self.unreachable_.size} of {self.n_rows_} rows lie in a component of the graph without a label and "
                 "get gradient 0 (obj.unreachable_ names them). Raise n_neighbors, or label a row of each component.",
                 UnreachableRowsWarning,
-                stacklevel=4,
             )
 
     def _make_rule(self, labels: Labels) -> Rule:
@@ -221,7 +261,7 @@ class GRBBObjective:
             return LabeledRule(labeled_gradient, newton)
         assert operator is not None
         if settings.rule == "targets":
-            q = soft_targets(operator, labels.targets, labels.loss, sharpen=settings.sharpen, hard=settings.hard)
+            q = self._guarded_targets(labels, operator)
             self.targets_ = _frozen(q.astype(np.float32))
             weight = sample_weight * (1.0 if of_class is None else mixed_weight(q, of_class))
             weight[self.unreachable_] = 0.0
@@ -246,6 +286,32 @@ class GRBBObjective:
             P_bar = _frozen(operator.dense())
             return CorrectedRule(labeled_gradient, P_bar, settings.correction, newton, self.unreachable_)
         return PaperRule(labeled_gradient, _frozen(operator.dense()))
+
+    def _guarded_targets(self, labels: Labels, operator: Propagation) -> NDArray[np.float64]:
+        sharpen, hard = self._settings.sharpen, self._settings.hard
+        # A single label cannot be predicted from others, and without unlabelled rows there is nothing to guard.
+        idle = labels.labeled.size < 2 or not operator.free.size
+        if self._columns is None or idle or not isinstance(operator, SmoothPropagation):
+            return soft_targets(operator, labels.targets, labels.loss, sharpen=sharpen, hard=hard)
+        of_forest, unseen = labeled_forest(
+            self._columns,
+            labels,
+            random_state=self._settings.random_state,
+            n_jobs=self._settings.solver_settings["n_jobs"],
+            verbose=self._settings.solver_settings["verbose"],
+        )
+        values, mean = centered_labels(labels.targets, labels.loss)
+        held_out = finish_targets(operator.leave_one_out(values), mean, labels.loss)
+        self.evidence_ = weigh(held_out, unseen, labels.targets, labels.loss)
+        self.evidence_.warn_if_doubtful()
+        q = soft_targets(operator, labels.targets, labels.loss, sharpen=sharpen)
+        if labels.classes is not None:
+            of_forest = sharpened(of_forest, sharpen)
+        q = self.evidence_.graph_weight * q + (1.0 - self.evidence_.graph_weight) * of_forest
+        if hard and labels.classes is not None:
+            q = sharpened(q, 1.0, hard=True)
+        q[labels.labeled] = labels.targets
+        return q
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GRBBObjective:
         # lgb.train deep-copies its params: an immutable object need not be copied, and P may hold gigabytes.

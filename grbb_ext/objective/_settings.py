@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from grbb_ext.labels import LossName
 from grbb_ext.propagation import Propagation, PropagationKind
+from grbb_ext.refinement import RefinedGraph
+from grbb_ext.refinement._basis import RefinementBasis
 from grbb_ext.row_weights import ClassWeight
 
 RuleName = Literal["paper", "corrected", "targets", "laplacian", "labeled"]
 Hessian = Literal["newton", "unit"]
+GraphName = Literal["knn", "refined"]
+
+# What graph=None builds from X: "knn" or "refined". The paper's preset and its rules always take "knn".
+DEFAULT_GRAPH: GraphName = "refined"
 
 PROPAGATION_OF_RULE: dict[str, PropagationKind] = {"paper": "harmonic", "corrected": "nonlocal", "targets": "smooth"}
 HESSIAN_OF_RULE: dict[str, Hessian] = {
@@ -72,6 +78,8 @@ class Settings:
     sharpen: float
     hard: bool
     solver_settings: dict[str, Any]
+    guard: bool = False
+    random_state: int = 0
 
     def check(self) -> None:
         """Raise where settings contradict each other."""
@@ -87,5 +95,29 @@ class Settings:
                 raise TypeError(f"{name} must be a number, got {value!r}.")
             if not (np.isfinite(float(value)) and float(value) >= lowest):
                 raise ValueError(f"{name} must be a finite number of at least {lowest:g}, got {value!r}.")
+        if not isinstance(self.guard, bool | np.bool_):
+            raise ValueError(f"guard must be True or False, got {self.guard!r}.")
         if self.rule == "laplacian" and self.lam == 0:
             raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
+
+
+def choose_graph(graph: Any, preset: str | None, rule: RuleName) -> Any:
+    """Fill in the default graph and read names: a RefinedGraph, ``"knn"``, or the matrix that was given.
+
+    Examples
+    --------
+    >>> choose_graph(None, "paper", "paper"), choose_graph("refined", None, "targets").n_candidates
+    ('knn', 30)
+    """
+    if graph is None:
+        graph = DEFAULT_GRAPH if preset is None and rule == "targets" else "knn"
+    if isinstance(graph, str) and graph not in get_args(GraphName):
+        raise ValueError(f"graph must be 'knn', 'refined', a RefinedGraph or an affinity, got {graph!r}.")
+    refined = isinstance(graph, RefinedGraph | RefinementBasis) or (isinstance(graph, str) and graph == "refined")
+    if refined and preset == "paper":
+        raise ValueError("preset='paper' means graph='knn', or a ready affinity. Leave one of them out.")
+    if refined and rule == "labeled":
+        raise ValueError(
+            "rule='labeled' propagates nothing, so there is nothing to refine a graph by: use graph='knn'."
+        )
+    return RefinedGraph() if isinstance(graph, str) and graph == "refined" else graph

@@ -99,7 +99,17 @@ def finish_targets(
     """
     if isinstance(loss, SquaredErrorLoss):
         return np.asarray(mean + extended)
-    q = 0.5 * (1.0 + np.clip(mean + extended, -1.0, 1.0))
+    return sharpened(0.5 * (1.0 + np.clip(mean + extended, -1.0, 1.0)), sharpen, hard)
+
+
+def sharpened(q: NDArray[np.float64], sharpen: float, hard: bool = False) -> NDArray[np.float64]:
+    r"""Return :math:`q_k^s / \sum_j q_j^s`, or the most probable class.
+
+    Examples
+    --------
+    >>> sharpened(np.array([0.5, 0.75]), 2).tolist(), sharpened(np.array([[0.2, 0.4, 0.4]]), 1).tolist()
+    ([0.5, 0.9], [[0.2, 0.4, 0.4]])
+    """
     return _binary(q, sharpen, hard) if q.ndim == 1 else _multiclass(q, sharpen, hard)
 
 

@@ -52,7 +52,7 @@ def _with(row: int, column: int, value: float):
 )
 def test_data_is_refused(classifier, rows, labels, match):
     with pytest.raises((ValueError, TypeError), match=match):
-        GRBBClassifier(classifier()).fit(rows, labels)
+        GRBBClassifier(classifier(), guard=False).fit(rows, labels)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_data_is_refused(classifier, rows, labels, match):
 )
 def test_settings_are_refused(classifier, settings, match):
     with pytest.raises((ValueError, TypeError), match=match):
-        GRBBClassifier(classifier(), **settings).fit(X, Y)
+        GRBBClassifier(classifier(), guard=False, **settings).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_settings_are_refused(classifier, settings, match):
 )
 def test_weights_are_refused(classifier, weight, match):
     with pytest.raises(ValueError, match=match):
-        GRBBClassifier(classifier()).fit(X, Y, weight)
+        GRBBClassifier(classifier(), guard=False).fit(X, Y, weight)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_weights_are_refused(classifier, weight, match):
 )
 def test_targets_of_a_regression_are_refused(regressor, labels, match):
     with pytest.raises(ValueError, match=match):
-        GRBBRegressor(regressor()).fit(X, labels)
+        GRBBRegressor(regressor(), guard=False).fit(X, labels)
 
 
 @pytest.mark.parametrize(
@@ -137,19 +137,19 @@ def test_targets_of_a_regression_are_refused(regressor, labels, match):
     ids=["all-equal", "constant", "copies", "all-missing", "missing-column", "huge", "tiny", "float32", "int", "bool"],
 )
 def test_odd_rows_give_finite_predictions(classifier, regressor, rows):
-    probability = GRBBClassifier(classifier()).fit(rows, Y).predict_proba(rows)
-    value = GRBBRegressor(regressor()).fit(rows, np.where(Y < 0, np.nan, Y)).predict(rows)
+    probability = GRBBClassifier(classifier(), guard=False).fit(rows, Y).predict_proba(rows)
+    value = GRBBRegressor(regressor(), guard=False).fit(rows, np.where(Y < 0, np.nan, Y)).predict(rows)
     assert np.isfinite(probability).all()
     assert np.isfinite(value).all()
 
 
 def test_two_rows(classifier):
-    model = GRBBClassifier(classifier()).fit([[0.0], [1.0]], [0, 1])
+    model = GRBBClassifier(classifier(), guard=False).fit([[0.0], [1.0]], [0, 1])
     assert np.isfinite(model.predict_proba([[0.5]])).all()
 
 
 def test_an_unfitted_model_says_so(classifier, regressor):
-    model = GRBBClassifier(classifier())
+    model = GRBBClassifier(classifier(), guard=False)
     for call in (
         lambda: model.predict(X),
         lambda: model.predict_proba(X),
@@ -161,14 +161,14 @@ def test_an_unfitted_model_says_so(classifier, regressor):
         lambda: model.on_demand({}),
         lambda: model.forest_,
         lambda: model.library_,
-        lambda: GRBBRegressor(regressor()).predict(X),
+        lambda: GRBBRegressor(regressor(), guard=False).predict(X),
     ):
         with pytest.raises(NotFittedError):
             call()
 
 
 def test_other_columns_at_prediction_are_refused(classifier):
-    model = GRBBClassifier(classifier()).fit(X, Y)
+    model = GRBBClassifier(classifier(), guard=False).fit(X, Y)
     with pytest.raises(ValueError, match="features"):
         model.predict(X[:, :2])
     with pytest.raises(ValueError, match="infinity"):

@@ -15,8 +15,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, SharedGraph
+from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, RefinedGraph, SharedGraph
 from grbb_ext.graph import knn_graph
+from grbb_ext.refinement._basis import make_basis
 
 
 def test_nested_parameters(classifier):
@@ -95,28 +96,32 @@ def test_the_same_model_with_any_number_of_threads(classifier, library, moons):
     sampling |= {"subsample_freq": 1} if library == "lightgbm" else {}
     dumps = []
     for n_jobs in (1, 2, 1):
-        model = GRBBClassifier(classifier(**{**sampling, "n_jobs": n_jobs}), n_jobs=n_jobs).fit(X, y)
+        model = GRBBClassifier(classifier(**{**sampling, "n_jobs": n_jobs}), n_jobs=n_jobs, guard=False).fit(X, y)
         booster = model.booster_
         dumps.append(booster.get_dump() if library == "xgboost" else booster.dump_model()["tree_info"])
     assert dumps[0] == dumps[1] == dumps[2]
 
 
-def test_memory_builds_a_graph_once(classifier, moons, tmp_path, monkeypatch):
+def test_memory_builds_a_graph_once(classifier, moons, tmp_path):
     X, _, y = moons
     memory = joblib.Memory(tmp_path, verbose=0)
-    first = GRBBClassifier(classifier(), memory=memory).fit(X, y)
-    again = GRBBClassifier(classifier(max_depth=1), memory=str(tmp_path)).fit(X, y)
-    assert (first.graph_ != again.graph_).nnz == 0
-    assert memory.cache(knn_graph, ignore=["n_jobs", "verbose"]).check_call_in_cache(
-        X, n_neighbors=9, weights="self-tuning", metric="euclidean", scale="auto", n_jobs=None, verbose=False
+    for graph in ("knn", "refined"):
+        first = GRBBClassifier(classifier(), graph=graph, memory=memory).fit(X, y)
+        again = GRBBClassifier(classifier(max_depth=1), graph=graph, memory=str(tmp_path)).fit(X, y)
+        assert (first.graph_ != again.graph_).nnz == 0
+    search = {"n_neighbors": 9, "weights": "self-tuning", "metric": "euclidean", "scale": "auto"}
+    search |= {"n_jobs": None, "verbose": False}
+    assert memory.cache(make_basis, ignore=["n_jobs", "verbose"]).check_call_in_cache(
+        X, RefinedGraph(), **search, random_state=0, warn_missing=False
     )
+    assert memory.cache(knn_graph, ignore=["n_jobs", "verbose"]).check_call_in_cache(X, **search)
 
 
 def test_a_ready_affinity(classifier, moons):
     X, _, y = moons
     W = knn_graph(X, 5, weights="binary")
     model = GRBBClassifier(classifier(), graph=W).fit(X, y)
-    expected = GRBBClassifier(classifier(), n_neighbors=5, weights="binary").fit(X, y)
+    expected = GRBBClassifier(classifier(), graph="knn", n_neighbors=5, weights="binary").fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     with pytest.raises(ValueError, match="SharedGraph"):
         model.fit(X[:100], y[:100])

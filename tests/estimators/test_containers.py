@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 from grbb_ext import GRBBClassifier, SharedGraph
+from grbb_ext.guard import GraphEvidenceWarning
 
 
 @pytest.fixture
@@ -44,7 +45,8 @@ def _rows(frame) -> list:
 
 def test_pandas(classifier, library, table):
     frame, y = table
-    model = GRBBClassifier(classifier()).fit(frame, y)
+    with pytest.warns(GraphEvidenceWarning):  # the class is an either-or of two columns
+        model = GRBBClassifier(classifier()).fit(frame, y)
     assert model.feature_names_in_.tolist() == ["size", "color", "new", "count"]
     names = model.booster_.feature_names if library == "xgboost" else model.booster_.feature_name()
     assert names == ["size", "color", "new", "count"]
@@ -60,7 +62,10 @@ def test_pandas(classifier, library, table):
 def test_polars_is_the_same_as_pandas(classifier, table, kind):
     frame, y = table
     other = _polars(frame, kind)
-    model, expected = GRBBClassifier(classifier()).fit(other, y), GRBBClassifier(classifier()).fit(frame, y)
+    model, expected = (
+        GRBBClassifier(classifier(), guard=False).fit(other, y),
+        GRBBClassifier(classifier(), guard=False).fit(frame, y),
+    )
     assert model.feature_names_in_.tolist() == ["size", "color", "new", "count"]
     np.testing.assert_array_equal(model.predict_proba(other), expected.predict_proba(frame))
     np.testing.assert_array_equal(model.predict_proba(frame), expected.predict_proba(frame))
@@ -70,7 +75,7 @@ def test_polars_is_the_same_as_pandas(classifier, table, kind):
 
 def test_categories_keep_their_codes_in_other_frames(classifier, table):
     frame, y = table
-    model = GRBBClassifier(classifier()).fit(frame, y)
+    model = GRBBClassifier(classifier(), guard=False).fit(frame, y)
     expected = model.predict_proba(frame)
     recoded = frame.assign(color=frame["color"].cat.reorder_categories(["red", "green", "blue"]))
     as_text = frame.assign(color=frame["color"].astype(object))
@@ -83,7 +88,7 @@ def test_categories_keep_their_codes_in_other_frames(classifier, table):
 
 def test_a_new_category_is_missing_for_lightgbm_and_refused_by_xgboost(classifier, library, table):
     frame, y = table
-    model = GRBBClassifier(classifier()).fit(frame, y)
+    model = GRBBClassifier(classifier(), guard=False).fit(frame, y)
     strange = frame.iloc[:2].assign(color=pd.Categorical(["mauve", "red"]))
     if library == "xgboost":
         with pytest.raises(ValueError, match=r"'color'.*never saw.*mauve"):
@@ -95,7 +100,7 @@ def test_a_new_category_is_missing_for_lightgbm_and_refused_by_xgboost(classifie
 
 def test_other_columns_or_another_order_are_refused(classifier, table):
     frame, y = table
-    model = GRBBClassifier(classifier()).fit(frame, y)
+    model = GRBBClassifier(classifier(), guard=False).fit(frame, y)
     with pytest.raises(ValueError, match="order"):
         model.predict(frame[["color", "size", "new", "count"]])
     with pytest.raises(ValueError, match="unseen at fit time"):
@@ -107,18 +112,20 @@ def test_other_columns_or_another_order_are_refused(classifier, table):
 def test_text_and_dates_are_refused_by_name(classifier, table):
     frame, y = table
     with pytest.raises(ValueError, match=r"Column 'word' of X is not numeric.*category"):
-        GRBBClassifier(classifier()).fit(frame.assign(word="a"), y)
+        GRBBClassifier(classifier(), guard=False).fit(frame.assign(word="a"), y)
     with pytest.raises(ValueError, match="Column 'day' of X is not numeric"):
-        GRBBClassifier(classifier()).fit(frame.assign(day=pd.Timestamp("2020-01-01")), y)
+        GRBBClassifier(classifier(), guard=False).fit(frame.assign(day=pd.Timestamp("2020-01-01")), y)
     with pytest.raises(ValueError, match="Column 'word' of X is not numeric"):
-        GRBBClassifier(classifier()).fit(_polars(frame, pl.Categorical).with_columns(pl.lit("a").alias("word")), y)
+        GRBBClassifier(classifier(), guard=False).fit(
+            _polars(frame, pl.Categorical).with_columns(pl.lit("a").alias("word")), y
+        )
 
 
 def test_text_is_a_category_where_the_user_says_so(classifier, table):
     frame, y = table
     text = frame.assign(color=frame["color"].astype(object))
-    model = GRBBClassifier(classifier(), categorical_features=["color"]).fit(text, y)
-    expected = GRBBClassifier(classifier()).fit(frame, y)
+    model = GRBBClassifier(classifier(), guard=False, categorical_features=["color"]).fit(text, y)
+    expected = GRBBClassifier(classifier(), guard=False).fit(frame, y)
     np.testing.assert_array_equal(model.predict_proba(text), expected.predict_proba(frame))
 
 
@@ -126,22 +133,24 @@ def test_text_is_a_category_where_the_user_says_so(classifier, table):
 def test_categories_of_an_array_are_codes(classifier, library, table, how):
     frame, y = table
     codes = frame.assign(color=frame["color"].cat.codes.replace(-1, np.nan)).to_numpy(dtype=float, na_value=np.nan)
-    expected = GRBBClassifier(classifier()).fit(frame, y).predict_proba(frame)
+    expected = GRBBClassifier(classifier(), guard=False).fit(frame, y).predict_proba(frame)
     settings = {}
     if how == "booster":
         settings = {"categorical_feature": [1]} if library == "lightgbm" else {"feature_types": ["q", "c", "q", "q"]}
         how = "from_dtype"
-    model = GRBBClassifier(classifier(**settings), categorical_features=how).fit(codes, y)
+    model = GRBBClassifier(classifier(**settings), guard=False, categorical_features=how).fit(codes, y)
     np.testing.assert_array_equal(model.predict_proba(codes), expected)
     codes[0, 1] = -2
     with pytest.raises(ValueError, match="Column 1 is categorical"):
-        GRBBClassifier(classifier(), categorical_features=[1]).fit(codes, y)
+        GRBBClassifier(classifier(), guard=False, categorical_features=[1]).fit(codes, y)
 
 
 def test_names_that_boosters_do_not_take(classifier, table):
     frame, y = table
     odd = frame.rename(columns={"size": "size [cm]", "new": "new, or not: a {flag}"})
-    model = GRBBClassifier(classifier(), feature_costs=dict.fromkeys(odd.columns, 1.0), budget=2).fit(odd, y)
+    model = GRBBClassifier(classifier(), guard=False, feature_costs=dict.fromkeys(odd.columns, 1.0), budget=2).fit(
+        odd, y
+    )
     assert model.feature_names_in_.tolist() == odd.columns.tolist()
     assert set(model.paid_) <= set(odd.columns)
     assert len(model.paid_) == 2
@@ -155,7 +164,7 @@ def test_sparse(classifier, library, kind):
     truth = (dense[:, 0] > 0).astype(int)
     y = np.where(np.arange(150) < 50, truth, -1)
     X = kind(dense)
-    model = GRBBClassifier(classifier(min_child_weight=0.01)).fit(X, y)
+    model = GRBBClassifier(classifier(min_child_weight=0.01), guard=False).fit(X, y)
     np.testing.assert_array_equal(model.forest_.predict(X), model.decision_function(X))
     # What a sparse matrix leaves out is missing for XGBoost and 0 for LightGBM, as in the libraries.
     same = np.where(dense == 0, np.nan, dense) if library == "xgboost" else dense
@@ -172,12 +181,12 @@ def test_one_graph_for_parts_of_a_frame(classifier, table):
         # Rows that are equal may change places, and only these.
         assert np.unique(found).size == 120
         assert [repr(row) for row in _rows(take(X, found))] == [repr(row) for row in _rows(take(X, part))]
-        model = GRBBClassifier(classifier(), graph=shared).fit(take(X, part), y[part])
+        model = GRBBClassifier(classifier(), guard=False, graph=shared).fit(take(X, part), y[part])
         assert (model.graph_ != shared.affinity_[found][:, found]).nnz == 0
 
 
 def test_columns_without_names(classifier, moons):
     X, _, y = moons
-    model = GRBBClassifier(classifier(), feature_costs={0: 1.0, 1: 2.0}, mu=0.0).fit(pd.DataFrame(X), y)
+    model = GRBBClassifier(classifier(), guard=False, feature_costs={0: 1.0, 1: 2.0}, mu=0.0).fit(pd.DataFrame(X), y)
     assert not hasattr(model, "feature_names_in_")
     assert model.paid_ == (0, 1)

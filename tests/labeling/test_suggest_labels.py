@@ -111,7 +111,7 @@ def test_squared_error_drop_is_in_squared_units():
 def test_large_graphs_look_at_a_sample_in_single_precision(monkeypatch):
     X, truth = make_moons(3100, noise=0.1, random_state=0)
     y = np.where(np.arange(3100) < 10, truth, -1)
-    obj = grbb_objective(X, y, verbose=False)
+    obj = grbb_objective(X, y, guard=False, verbose=False)
     H = 2.0 * truth - 1.0
     found = suggest_labels(obj, H, 3, "a-optimal", lam=1.0, n_candidates=20)
     assert found.n_candidates == 20

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from numpy.testing import assert_array_equal
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_wine, make_moons
 from sklearn.model_selection import GridSearchCV
 from xgboost import XGBClassifier
 
-from grbb_ext import GRBBClassifier, SemiSupervisedSplit, knn_graph, labeled_scorer, share_graph
+from grbb_ext import GRBBClassifier, SemiSupervisedSplit, grbb_objective, knn_graph, labeled_scorer, share_graph
 from grbb_ext.graph import SharedGraph, _shared
 
 X, TRUTH = load_wine(return_X_y=True)
@@ -22,11 +22,16 @@ BOOSTERS = [
 ]
 
 
+def knn(booster=None, **settings):
+    """The plain graph is what can be shared; the guard is not the matter here."""
+    return GRBBClassifier(booster, graph="knn", guard=False, **settings)
+
+
 @pytest.mark.parametrize("booster", BOOSTERS, ids=["lightgbm", "xgboost"])
 @pytest.mark.parametrize("settings", [{}, {"preset": "paper"}, {"n_neighbors": 5, "scale": None, "weights": "heat"}])
 def test_a_fit_to_all_rows_is_equal(booster, settings):
-    plain = GRBBClassifier(booster, **settings).fit(X, Y)
-    shared = share_graph(GRBBClassifier(booster, **settings), X).fit(X, Y)
+    plain = knn(booster, **settings).fit(X, Y)
+    shared = share_graph(knn(booster, **settings), X).fit(X, Y)
     assert (plain.graph_ != shared.graph_).nnz == 0
     assert_array_equal(plain.predict_proba(X), shared.predict_proba(X))
 
@@ -36,8 +41,8 @@ def test_a_fit_to_a_fold_is_that_of_the_graph_cut_by_hand(booster):
     W = knn_graph(X, 9)
     rebuilt = []
     for train, test in SemiSupervisedSplit(3).split(X, Y):
-        cut = GRBBClassifier(booster, graph=W[train][:, train]).fit(X[train], Y[train])
-        shared = share_graph(GRBBClassifier(booster), X).fit(X[train], Y[train])
+        cut = GRBBClassifier(booster, graph=W[train][:, train], guard=False).fit(X[train], Y[train])
+        shared = share_graph(knn(booster), X).fit(X[train], Y[train])
         assert (cut.graph_ != shared.graph_).nnz == 0
         assert_array_equal(cut.predict_proba(X[test]), shared.predict_proba(X[test]))
         rebuilt.append((knn_graph(X[train], 9) != shared.graph_).nnz)
@@ -45,7 +50,7 @@ def test_a_fit_to_a_fold_is_that_of_the_graph_cut_by_hand(booster):
 
 
 def test_folds_and_rows_in_any_order_give_the_same_predictions():
-    model = share_graph(GRBBClassifier(BOOSTERS[0]), X)
+    model = share_graph(knn(BOOSTERS[0]), X)
     rows = np.random.default_rng(1).permutation(178)
     fitted, again = model.fit(X, Y).objective_, model.fit(X[rows], Y[rows]).objective_
     np.testing.assert_allclose(fitted.targets_[rows], again.targets_, atol=1e-5)
@@ -53,7 +58,7 @@ def test_folds_and_rows_in_any_order_give_the_same_predictions():
 
 def test_labels_left_out_have_no_say():
     train, test = next(iter(SemiSupervisedSplit(3).split(X, Y)))
-    model = share_graph(GRBBClassifier(BOOSTERS[0]), X)
+    model = share_graph(knn(BOOSTERS[0]), X)
     other = Y.copy()
     other[test] = (other[test] + 1) % 3
     first = model.fit(X[train], Y[train]).predict_proba(X)
@@ -68,7 +73,7 @@ def test_the_graph_is_built_once_in_a_search(monkeypatch):
         return knn_graph(*arguments, **keywords)
 
     monkeypatch.setattr(_shared, "knn_graph", counting)
-    model = share_graph(GRBBClassifier(BOOSTERS[0]), X)
+    model = share_graph(knn(BOOSTERS[0]), X)
     search = GridSearchCV(
         model,
         {"sharpen": [1.0, 3.0], "estimator__num_leaves": [3, 4]},
@@ -82,7 +87,7 @@ def test_the_graph_is_built_once_in_a_search(monkeypatch):
 
 
 def test_settings_of_the_graph_are_the_estimators():
-    shared = share_graph(GRBBClassifier(n_neighbors=4, weights="binary", metric="manhattan", scale="standard"), X)
+    shared = share_graph(knn(n_neighbors=4, weights="binary", metric="manhattan", scale="standard"), X)
     expected = knn_graph(X, 4, weights="binary", metric="manhattan", scale="standard")
     assert (shared.graph.affinity_ != expected).nnz == 0
 
@@ -92,7 +97,7 @@ def test_categories(columns):
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": np.where(TRUTH == 1, 0, 1)})
     if columns == "from_dtype":
         frame = frame.astype({"kind": "category"})
-    model = GRBBClassifier(BOOSTERS[0], categorical_features=columns)
+    model = knn(BOOSTERS[0], categorical_features=columns)
     shared, plain = share_graph(model, frame).fit(frame, Y), model.fit(frame, Y)
     assert (plain.graph_ != shared.graph_).nnz == 0
 
@@ -100,8 +105,25 @@ def test_categories(columns):
 def test_other_graphs_are_left_alone():
     W = knn_graph(X, 9)
     assert share_graph(GRBBClassifier(graph=W), X).graph.shape == W.shape
-    once = share_graph(GRBBClassifier(), X)
+    once = share_graph(knn(), X)
     assert share_graph(once, X).graph is once.graph
+
+
+def test_what_learns_from_labels_is_not_shared():
+    assert share_graph(GRBBClassifier(), X).graph is None  # refined in each fit
+    assert share_graph(GRBBClassifier(graph="refined"), X).graph == "refined"
+    for settings in ({"preset": "paper"}, {"rule": "corrected"}):
+        assert isinstance(share_graph(GRBBClassifier(**settings), X).graph, SharedGraph)
+
+
+def test_the_guard_looks_at_the_rows_of_the_fit():
+    rows, truth = make_moons(200, noise=0.1, random_state=0)
+    y = np.where(np.arange(200) < 20, truth, -1)
+    train = np.arange(4, 200)
+    shared = share_graph(GRBBClassifier(BOOSTERS[0], graph="knn"), rows).fit(rows[train], y[train])
+    W = knn_graph(rows, 9)[train][:, train]
+    assert shared.evidence_ == grbb_objective(rows[train], y[train], graph=W).evidence_
+    assert shared.evidence_.n_labels == 16
 
 
 def test_bad_calls():
@@ -110,4 +132,4 @@ def test_bad_calls():
     with pytest.raises(TypeError, match="must be GRBBClassifier"):
         share_graph(GRBBClassifier, X)
     with pytest.raises(ValueError, match=r"names \['color'\], but X has no such columns"):
-        share_graph(GRBBClassifier(categorical_features=["color"]), X)
+        share_graph(knn(categorical_features=["color"]), X)

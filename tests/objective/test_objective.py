@@ -25,7 +25,7 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("y", [Y, THREE])
 def test_shapes_precision_and_independence_of_calls(rule, y):
-    obj = grbb_objective(X, y, **RULES[rule])
+    obj = grbb_objective(X, y, guard=False, **RULES[rule])
     scores = H if obj.n_outputs_ == 1 else np.column_stack([H, -H, 0 * H])
     gradient, hessian = obj(scores)
     assert gradient.shape == hessian.shape == scores.shape
@@ -58,8 +58,8 @@ def test_it_pickles_and_copies(rule):
     )
 
 
-def test_the_default_is_smooth_sharpened_targets():
-    obj = grbb_objective(X, Y)
+def test_without_refinement_and_guard_the_default_is_smooth_sharpened_targets():
+    obj = grbb_objective(X, Y, graph="knn", guard=False)
     P = make_propagation("smooth", knn_graph(X), np.flatnonzero(Y >= 0))
     q = np.clip((1 + P.extend(2.0 * Y[Y >= 0] - 1)) / 2, 0, 1)
     q = q**3 / (q**3 + (1 - q) ** 3)
@@ -123,7 +123,7 @@ def test_predictions_from_raw_scores():
     obj = grbb_objective(X, np.where(Y >= 0, np.array([3, 8])[Y], -1))
     assert_allclose(obj.predict_proba([0.0, 2.0]), [[0.5, 0.5], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]])
     assert_array_equal(obj.predict([-1.0, 1.0]), [3, 8])
-    three = grbb_objective(X, THREE)
+    three = grbb_objective(X, THREE, guard=False)
     assert_array_equal(three.predict(np.eye(3) * 5), [0, 1, 2])
     regression = grbb_objective(X, np.where(Y >= 0, Y, np.nan), loss="squared_error")
     assert_array_equal(regression.predict([1.5]), [1.5])
@@ -155,7 +155,7 @@ def test_wrong_scores(scores, message):
 )
 def test_wrong_scores_of_several_classes(scores, message):
     with pytest.raises(ValueError, match=message):
-        grbb_objective(X, THREE)(scores)
+        grbb_objective(X, THREE, guard=False)(scores)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,11 @@
+"""How far to trust the graph: two experts, weighed by what each says about labels it has not seen.
+
+On some tables neighbours say nothing about the labels, and a booster that is told propagated labels does worse than
+one that sees the labelled rows alone. So a forest on the labelled rows (:func:`labeled_forest`) speaks beside the
+graph, and the labels themselves tell how much each counts (:func:`weigh`).
+"""
+
+from grbb_ext.guard._evidence import Evidence, GraphEvidenceWarning, weigh
+from grbb_ext.guard._forest import labeled_forest
+
+__all__ = ["Evidence", "GraphEvidenceWarning", "labeled_forest", "weigh"]

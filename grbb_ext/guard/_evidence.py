@@ -1,0 +1,121 @@
+"""What the labels say for the graph, and for trees on the labelled rows alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext._caller import warn_caller
+from grbb_ext.losses import Loss, SquaredErrorLoss
+
+# A held-out probability counts as at least this: one surprise is no proof.
+_FLOOR = 0.01
+# Below this weight of the graph the user is told.
+_DOUBTFUL = 0.25
+
+
+class GraphEvidenceWarning(UserWarning):
+    """The labels speak against the graph: trees on the labelled rows alone predict them better."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How well two experts predict labels they have not seen.
+
+    Attributes
+    ----------
+    graph_log_likelihood : float
+        Mean log-likelihood of a label under the graph, each label left out of the propagation in turn. A refined
+        graph has been shaped by all of them, which flatters it a little.
+    forest_log_likelihood : float
+        The same under a forest on the labelled rows, out of bag.
+    graph_weight : float
+        Weight of the graph in the targets; the forest has the rest.
+    n_labels : int
+        Labels that were looked at.
+
+    Examples
+    --------
+    >>> print(Evidence(graph_log_likelihood=-0.6, forest_log_likelihood=-0.3, graph_weight=0.1, n_labels=20))
+    20 labels, each held out: log-likelihood -0.60 under the graph, -0.30 under trees on the labelled rows alone; \
+the graph has 10 % of the weight
+    """
+
+    graph_log_likelihood: float
+    forest_log_likelihood: float
+    graph_weight: float
+    n_labels: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_labels} labels, each held out: log-likelihood {self.graph_log_likelihood:.2f} under the graph, "
+            f"{self.forest_log_likelihood:.2f} under trees on the labelled rows alone; "
+            f"the graph has {100 * self.graph_weight:.0f} % of the weight"
+        )
+
+    def warn_if_doubtful(self) -> None:
+        """Warn where the graph has less than a quarter of the weight."""
+        if self.graph_weight < _DOUBTFUL:
+            warn_caller(
+                f"The labels speak against the graph ({self}). The unlabelled rows may add little here: compare with "
+                "rule='labeled'. guard=False trusts the graph all the same.",
+                GraphEvidenceWarning,
+            )
+
+
+def weigh(
+    graph: NDArray[np.float64],
+    forest: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    loss: Loss,
+) -> Evidence:
+    r"""Weigh two experts by their predictions of held-out labels.
+
+    Before any label both count alike, so that the weight of the graph is its posterior probability
+
+    .. math:: w = \frac{e^{\ell_G}}{e^{\ell_G} + e^{\ell_F}}, \qquad
+       \ell = \sum_{i \in l} \log \hat p_i(y_i) \quad \text{or} \quad
+       \ell = -\frac{n}{2} \log \frac{2 \pi e}{n} \sum_{i \in l} (y_i - \hat y_i)^2
+
+    for classes and for regression, where the variance is each expert's own.
+
+    Parameters
+    ----------
+    graph, forest : ndarray of shape (n,) or (n, K)
+        Predicted targets of the labelled rows, each without its own label.
+    targets : ndarray of shape (n,) or (n, K)
+        Their targets: 0/1, one-hot, or values.
+    loss : Loss
+        The loss.
+
+    Returns
+    -------
+    Evidence
+        Both likelihoods, and w.
+
+    Examples
+    --------
+    >>> from grbb_ext.losses import LogisticLoss
+    >>> y = np.array([0.0, 1.0])
+    >>> round(weigh(np.array([0.2, 0.8]), np.array([0.5, 0.5]), y, LogisticLoss()).graph_weight, 3)
+    0.719
+    """
+    n = targets.shape[0]
+    means = [_log_likelihood(expert, targets, loss) for expert in (graph, forest)]
+    against = n * (means[1] - means[0])
+    weight = 1.0 / (1.0 + np.exp(np.clip(against, -700.0, 700.0)))
+    return Evidence(float(means[0]), float(means[1]), float(weight), n)
+
+
+def _log_likelihood(predicted: NDArray[np.float64], targets: NDArray[np.float64], loss: Loss) -> float:
+    if isinstance(loss, SquaredErrorLoss):
+        error = float(np.mean((targets - predicted) ** 2))
+        smallest = np.finfo(np.float64).tiny
+        return -0.5 * float(np.log(2 * np.pi * np.e * max(error, smallest)))
+    if targets.ndim == 1:
+        of_label = np.where(targets > 0.5, predicted, 1.0 - predicted)
+    else:
+        of_label = (targets * predicted).sum(axis=1)
+    return float(np.log(np.clip(of_label, _FLOOR, 1.0 - _FLOOR)).mean())

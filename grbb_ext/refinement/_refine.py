@@ -1,0 +1,179 @@
+"""The refinement itself: propagate, fit trees, rank the candidates again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grbb_ext.graph._lists import NeighborLists
+from grbb_ext.labels import Labels
+from grbb_ext.propagation import Propagation
+from grbb_ext.refinement._basis import RefinementBasis
+from grbb_ext.refinement._settings import RefinedGraph
+from grbb_ext.refinement._trees import TargetTrees, shared_leaves
+from grbb_ext.rules import soft_targets
+
+# Added to 1 - S, so that rows that share every leaf are still ranked by distance.
+_OFFSET = 0.1
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What came of a refinement, as evidence.
+
+    Attributes
+    ----------
+    graph : csr_array of shape (N, N)
+        The refined affinity: the mean of the plain one and the re-ranked one.
+    plain : csr_array of shape (N, N)
+        The affinity before.
+    propagation : Propagation
+        The smooth operator on the refined affinity.
+    rows : ndarray of int of shape (R,)
+        The rows that trees were fitted to: all, or a sample that holds the labelled ones.
+    plain_targets : ndarray of shape (R,) or (R, K)
+        Labels propagated on the plain affinity of these rows, not sharpened.
+    targets : ndarray of shape (N,) or (N, K)
+        Labels propagated on the refined affinity, not sharpened.
+    agreement : float
+        Share of the unlabelled rows, among these, to which both give the same class; for regression the correlation
+        of the two.
+    edges_kept : float
+        Share of the plain edges that the trees chose as well.
+    seconds : float
+        Time spent on trees, ranking and propagation, without the neighbour search.
+    settings : RefinedGraph
+        How it was done.
+    """
+
+    graph: sp.csr_array
+    plain: sp.csr_array
+    propagation: Propagation
+    rows: NDArray[np.intp]
+    plain_targets: NDArray[np.float64]
+    targets: NDArray[np.float64]
+    agreement: float
+    edges_kept: float
+    seconds: float
+    settings: RefinedGraph
+
+    def __repr__(self) -> str:
+        return (
+            f"Refinement(agreement={self.agreement:.3f}, edges_kept={self.edges_kept:.3f}, "
+            f"seconds={self.seconds:.2f}, settings={self.settings})"
+        )
+
+
+def refine(
+    basis: RefinementBasis,
+    labels: Labels,
+    propagate: Callable[[sp.csr_array, NDArray[np.intp]], Propagation],
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> Refinement:
+    r"""Refine the plain graph by the labels.
+
+    .. math:: q \to \text{trees fitted to } q \to S \to
+       W_R = k\text{NN of } d_{ij}^2 (1.1 - S_{ij}) \to W = \tfrac12 (W_A + W_R) \to q
+
+    starting from q propagated on the plain graph :math:`W_A`.
+
+    Parameters
+    ----------
+    basis : RefinementBasis
+        Columns, candidates and the plain graph.
+    labels : Labels
+        The labels.
+    propagate : callable
+        Makes the operator from an affinity and the labelled rows.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores.
+    verbose : bool, default=False
+        Draw progress bars on what takes more than a few seconds.
+
+    Returns
+    -------
+    Refinement
+        The graph and how it came about.
+    """
+    start = time.perf_counter()
+    settings = basis.settings.for_rows(labels.n_rows)
+    assert settings.n_passes is not None
+    random = np.random.default_rng(basis.random_state)
+    rows = _sample(labels, settings.max_samples, random)
+    whole = rows.size == labels.n_rows
+    # Trees need no more than a sample of the rows, and on its small graph a pass costs little.
+    part = basis if whole else basis.thinned(rows)
+    part_labels = replace(labels, labeled=np.searchsorted(rows, labels.labeled), n_rows=rows.size)
+
+    operator = propagate(part.plain, part_labels.labeled)
+    plain_targets = targets = soft_targets(operator, labels.targets, labels.loss)
+    for passed in range(1, settings.n_passes + 1):
+        known = np.flatnonzero(operator.reachable)
+        X = basis.columns.ordered(targets[known], rows[known])
+        trees = TargetTrees(X[rows[known]], targets[known], settings, random, n_jobs)
+        if passed == settings.n_passes:
+            part, part_labels = basis, labels
+        leaves = trees.leaves(X if part is basis else X[rows])
+        learned = basis.search.graph(ranked_again(part.lists, leaves, n_jobs, verbose))
+        operator = propagate(sp.csr_array(0.5 * (part.plain + learned)), part_labels.labeled)
+        targets = soft_targets(operator, labels.targets, labels.loss)
+    seen = ~np.isin(rows, labels.labeled)
+    return Refinement(
+        graph=operator.W,
+        plain=basis.plain,
+        propagation=operator,
+        rows=rows,
+        plain_targets=plain_targets,
+        targets=targets,
+        agreement=_agreement(plain_targets[seen], targets[rows][seen], classes=labels.classes is not None),
+        edges_kept=(basis.plain.sign() * learned.sign()).nnz / max(1, basis.plain.nnz),
+        seconds=time.perf_counter() - start,
+        settings=settings,
+    )
+
+
+def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return all rows, or the labelled ones and as many others as `size` allows; ascending."""
+    if labels.n_rows <= size:
+        return np.arange(labels.n_rows)
+    unlabeled = np.setdiff1d(np.arange(labels.n_rows), labels.labeled)
+    n_others = min(unlabeled.size, max(size - labels.labeled.size, size // 2))
+    return np.sort(np.concatenate([labels.labeled, random.choice(unlabeled, n_others, replace=False)]))
+
+
+def ranked_again(
+    lists: NeighborLists, codes: NDArray[np.integer[Any]], n_jobs: int | None = None, verbose: bool = False
+) -> NeighborLists:
+    """Order the candidates of each row by their squared distance times 1.1 - S.
+
+    Examples
+    --------
+    >>> lists = NeighborLists(np.array([[1, 2], [0, 2], [0, 1]]), np.array([[4.0, 5], [4, 9], [5, 9]]), np.arange(3))
+    >>> again = ranked_again(lists, np.array([[1, 2, 1]]))
+    >>> again.neighbors.tolist(), again.squared.round(2).tolist()
+    ([[2, 1], [0, 2], [0, 1]], [[0.5, 4.4], [4.4, 9.9], [0.5, 9.9]])
+    """
+    first = np.unique(lists.inverse, return_index=True)[1]
+    shared = shared_leaves(codes[:, first], lists.neighbors, n_jobs, verbose)
+    squared = lists.squared * (1.0 + _OFFSET - shared)
+    order = np.argsort(squared, axis=1, kind="stable")
+    return NeighborLists(
+        np.take_along_axis(lists.neighbors, order, axis=1), np.take_along_axis(squared, order, axis=1), lists.inverse
+    )
+
+
+def _agreement(a: NDArray[np.float64], b: NDArray[np.float64], *, classes: bool) -> float:
+    if not a.size:
+        return 1.0
+    if not classes:
+        return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 1.0
+    if a.ndim == 1:
+        return float(np.mean((a > 0.5) == (b > 0.5)))
+    return float(np.mean(a.argmax(axis=1) == b.argmax(axis=1)))

@@ -1,0 +1,130 @@
+"""Extremely randomised trees on the propagated labels, and how often rows share a leaf."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor
+
+from grbb_ext._progress import progress
+from grbb_ext.graph._columns import Matrix
+from grbb_ext.refinement._settings import RefinedGraph
+
+Index = NDArray[np.intp]
+
+_PAIRS_PER_BLOCK = 2**18
+
+
+class TargetTrees:
+    """Extremely randomised regression trees, fitted to the propagated labels.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (R, d)
+        Rows, NaN where missing.
+    target : ndarray of shape (R,) or (R, K)
+        Their propagated labels.
+    settings : RefinedGraph
+        Size of the forest.
+    random : numpy.random.Generator
+        Source of randomness.
+    n_jobs : int or None
+        Threads; None takes all cores.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> settings = RefinedGraph(n_trees=3, min_samples_leaf=2)
+    >>> trees = TargetTrees(X, np.array([0.0, 0.0, 1.0, 1.0]), settings, np.random.default_rng(0), 1)
+    >>> trees.leaves(X).shape
+    (3, 4)
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        target: NDArray[np.float64],
+        settings: RefinedGraph,
+        random: np.random.Generator,
+        n_jobs: int | None,
+    ) -> None:
+        self._trees = ExtraTreesRegressor(
+            settings.n_trees,
+            min_samples_leaf=settings.leaf_size(X.shape[0]),
+            max_features=settings.split_columns(X.shape[1]),
+            random_state=int(random.integers(2**31)),
+            n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
+        ).fit(X, _rounded(target))
+        self._n_threads = n_threads(n_jobs)
+
+    def leaves(self, X: Matrix) -> NDArray[np.integer[Any]]:
+        """Return the leaf of each row, a line per tree: shape (T, N)."""
+        largest = max(tree.tree_.node_count for tree in self._trees.estimators_)
+        # Small numbers keep the leaves of all rows in a fast cache.
+        leaves = np.empty((len(self._trees.estimators_), X.shape[0]), dtype=np.int16 if largest < 2**15 else np.int32)
+        rows = X.astype(np.float32)
+
+        def fill(index: int) -> None:
+            leaves[index] = self._trees.estimators_[index].apply(rows, check_input=False)
+
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            list(pool.map(fill, range(leaves.shape[0])))
+        return leaves
+
+
+def shared_leaves(
+    codes: NDArray[np.integer[Any]], neighbors: Index, n_jobs: int | None = None, verbose: bool = False
+) -> NDArray[np.float32]:
+    r"""Return :math:`S_{ij}`, the share of trees in which row i and its j-th candidate share a leaf.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (T, N)
+        The leaf of each row.
+    neighbors : ndarray of shape (N, C)
+        Candidates of each row. -1 stands for none; what is returned for it means nothing.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores.
+    verbose : bool, default=False
+        Draw a progress bar if it takes more than a few seconds.
+
+    Returns
+    -------
+    ndarray of float32 of shape (N, C)
+        Shares between 0 and 1.
+
+    Examples
+    --------
+    >>> shared_leaves(np.array([[1, 1, 2], [1, 2, 2]]), np.array([[1, 2], [0, 2], [0, 1]])).tolist()
+    [[0.5, 0.0], [0.5, 0.5], [0.0, 0.5]]
+    """
+    n_rows, n_candidates = neighbors.shape
+    count = np.zeros(neighbors.shape, dtype=np.int32)
+    step = max(1, _PAIRS_PER_BLOCK // max(1, n_candidates))
+
+    def compare(start: int) -> None:
+        block = slice(start, start + step)
+        others = neighbors[block]
+        # One tree at a time: its leaves of all rows fit into a fast cache.
+        for leaves in codes:
+            count[block] += leaves[others] == leaves[block, None]
+
+    starts = range(0, n_rows, step)
+    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+        for _ in progress(pool.map(compare, starts), len(starts), "shared leaves", verbose):
+            pass
+    return count.astype(np.float32) / np.float32(codes.shape[0])
+
+
+def _rounded(target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale to [0, 1] and keep 16 bits: sums over rows are then exact, and the trees do not depend on their order."""
+    spread = float(np.ptp(target)) or 1.0
+    return np.asarray(np.round((target - target.min()) / spread * 2.0**16) / 2.0**16)
+
+
+def n_threads(n_jobs: int | None) -> int:
+    return n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
