@@ -133,7 +133,6 @@ def grbb_objective(
     1.0
     """
     rule, propagation, hessian = choose_rule(preset, rule, propagation, hessian)
-    graph = choose_graph(graph, preset, rule)
     settings = Settings(
         rule=rule,
         propagation=propagation,
@@ -158,6 +157,9 @@ def grbb_objective(
     settings.check()
     # Wrong labels and weights are found before the graph, which may take minutes, is built.
     labels = read_labels(y, loss, classes, unlabeled)
+    if graph is None and labels.labeled.size == labels.n_rows:
+        graph = "knn"  # no row is told anything by its neighbours, so there is nothing to refine for
+    graph = choose_graph(graph, preset, rule)
     sample_weight = check_sample_weight(sample_weight, labels.n_rows)
     if X is not None:
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -95,7 +95,9 @@ def test_no_guard_where_it_is_not_asked_for_or_not_defined(arguments):
 def test_no_guard_without_columns_or_without_unlabeled_rows():
     y = labels_of(TRUTH, 20)
     assert grbb_objective(None, y, graph=knn_graph(MOONS)).evidence_ is None
-    assert grbb_objective(MOONS, TRUTH).evidence_ is None
+    whole = grbb_objective(MOONS, TRUTH)
+    assert whole.evidence_ is None
+    assert whole.refinement_ is None  # nor is there anything to refine a graph for
 
 
 # Labels that were turned round on purpose speak against the graph.
