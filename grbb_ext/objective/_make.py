@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -134,6 +135,9 @@ def grbb_objective(
     """
     rule, propagation, hessian = choose_rule(preset, rule, propagation, hessian)
     graph = choose_graph(graph, preset, rule)
+    if isinstance(graph, RefinedGraph) and (rule != "targets" or propagation != "smooth"):
+        # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
+        graph = replace(graph, max_nodes=None)
     settings = Settings(
         rule=rule,
         propagation=propagation,

@@ -3,12 +3,14 @@
 from grbb_ext.propagation._base import Propagation
 from grbb_ext.propagation._cg import SolverError
 from grbb_ext.propagation._harmonic import HarmonicPropagation, NonlocalPropagation
+from grbb_ext.propagation._hung import HungPropagation
 from grbb_ext.propagation._make import PropagationKind, make_propagation
 from grbb_ext.propagation._poisson import PoissonPropagation
 from grbb_ext.propagation._smooth import SmoothPropagation
 
 __all__ = [
     "HarmonicPropagation",
+    "HungPropagation",
     "NonlocalPropagation",
     "PoissonPropagation",
     "Propagation",
