@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 Index = NDArray[np.intp]
 
-_RECALL_WANTED = 0.98
 _RECALL_SAMPLE = 200
-_FEWEST_CELLS_PROBED = 4
 # k-means of the cells: so many rows for each, of which more would not move the recall.
 _ROWS_PER_CELL = 64
 
@@ -30,6 +28,8 @@ class FaissIndex:
         Neighbours that a query will ask for.
     metric : {"euclidean", "cosine"}
         The distance.
+    recall_wanted : float, default=0.98
+        The number of cells probed is doubled until the recall is at least this.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class FaissIndex:
     ([0, 1, 2], True)
     """
 
-    def __init__(self, X: NDArray[np.floating[Any]], k: int, metric: str) -> None:
+    def __init__(self, X: NDArray[np.floating[Any]], k: int, metric: str, recall_wanted: float = 0.98) -> None:
         import faiss
 
         self._k, self._cosine = k, metric == "cosine"
@@ -61,9 +61,9 @@ class FaissIndex:
 
         sample = rows[random.choice(n_rows, min(n_rows, _RECALL_SAMPLE), replace=False)]
         _, truth = faiss.knn(sample, rows, k)
-        self._index.nprobe = min(_FEWEST_CELLS_PROBED, self.n_cells)
+        self._index.nprobe = 1
         self.recall = _recall(self._index.search(sample, k)[1], truth)
-        while self._index.nprobe < self.n_cells and self.recall < _RECALL_WANTED:
+        while self._index.nprobe < self.n_cells and self.recall < recall_wanted:
             self._index.nprobe = min(2 * self._index.nprobe, self.n_cells)
             self.recall = _recall(self._index.search(sample, k)[1], truth)
         self.n_probed = int(self._index.nprobe)

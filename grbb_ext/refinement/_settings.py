@@ -38,7 +38,7 @@ class RefinedGraph:
     max_samples : int, default=10000
         Where there are more rows, the trees are found on the labelled ones and a random sample of the others, and only
         the last of them rank the neighbours of all rows.
-    max_nodes : int or None, default=50000
+    max_nodes : int or None, default=30000
         Where there are more rows, the graph joins the labelled ones and a random sample of the others, and every
         other row takes the weighted mean of the nodes that would be its neighbours: the work before the first tree
         hardly grows beyond. None makes every row a node. It applies to ``rule="targets"`` with
@@ -58,7 +58,7 @@ class RefinedGraph:
     min_samples_leaf: int = 30
     max_features: float = 0.3
     max_samples: int = 10_000
-    max_nodes: int | None = 50_000
+    max_nodes: int | None = 30_000
 
     def __post_init__(self) -> None:
         for name in ("n_passes", "n_trees", "n_candidates", "min_samples_leaf", "max_samples", "max_nodes"):
