@@ -79,7 +79,7 @@ class Timed:
 
 
 def graph_size(obj: GRBBObjective) -> int:
-    matrices = [obj.graph_, getattr(obj.propagation_, "Z", None)]
+    matrices: list[Any] = [obj.graph_, getattr(obj.propagation_, "Z", None)]
     return sum(M.data.nbytes + M.indices.nbytes + M.indptr.nbytes for M in matrices if M is not None)
 
 
