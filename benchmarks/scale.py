@@ -265,7 +265,7 @@ def report(rows: list[dict[str, str]]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for stage in STAGES:
-        of_stage = [row for row in rows if row["stage"] == stage]
+        of_stage = sorted((row for row in rows if row["stage"] == stage), key=lambda row: int(row["rows"]))
         for row in of_stage:
             if row["note"]:
                 lines.append(f"| {stage} | {int(row['rows']):,} | {row['note']} | | | | | |")

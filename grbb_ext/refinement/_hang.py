@@ -13,7 +13,7 @@ from grbb_ext.graph._neighbors import NodeIndex
 from grbb_ext.graph._weights import Weights, edge_weights
 from grbb_ext.refinement._trees import TargetTrees, closer_where_shared, shares
 
-_ROWS_PER_BLOCK = 65_536
+_ROWS_PER_BLOCK = 16_384
 Index = NDArray[np.intp]
 
 
