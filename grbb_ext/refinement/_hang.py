@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from grbb_ext.graph._columns import Matrix
 from grbb_ext.graph._lists import NeighborLists
 from grbb_ext.graph._neighbors import NodeIndex
 from grbb_ext.graph._weights import Weights, edge_weights
-from grbb_ext.refinement._trees import TargetTrees, closer_where_shared, shares
+from grbb_ext.refinement._trees import TargetTrees, closer_where_shared, n_threads, shares
 
 _ROWS_PER_BLOCK = 16_384
 Index = NDArray[np.intp]
@@ -80,7 +82,9 @@ class Hangers:
         return nodes, weight / weight.sum(axis=1, keepdims=True)
 
 
-def hang(hangers: Hangers, points: Matrix, X: Matrix, nodes: Index, verbose: bool) -> sp.csr_array:
+def hang(
+    hangers: Hangers, points: Matrix, X: Matrix, nodes: Index, n_jobs: int | None = None, verbose: bool = False
+) -> sp.csr_array:
     """Return Z of all rows, block by block: a node has weight 1 on itself.
 
     Parameters
@@ -91,7 +95,9 @@ def hang(hangers: Hangers, points: Matrix, X: Matrix, nodes: Index, verbose: boo
         Columns of all N rows, for the distances and for the trees.
     nodes : ndarray of int of shape (M,)
         The rows that are nodes.
-    verbose : bool
+    n_jobs : int or None, default=None
+        Threads; None takes all cores.
+    verbose : bool, default=False
         Draw a progress bar if it takes more than a few seconds.
 
     Returns
@@ -102,9 +108,8 @@ def hang(hangers: Hangers, points: Matrix, X: Matrix, nodes: Index, verbose: boo
     n_rows = points.shape[0]
     number = np.full(n_rows, -1, dtype=np.int32)
     number[nodes] = np.arange(nodes.size)
-    counts, indices, data = [], [], []
-    starts = range(0, n_rows, _ROWS_PER_BLOCK)
-    for start in progress(starts, len(starts), "rows on nodes", verbose):
+
+    def block_of(start: int) -> tuple[Index, NDArray[np.int32], NDArray[np.float32]]:
         block = slice(start, start + _ROWS_PER_BLOCK)
         found, weight = hangers.weigh(points[block], X[block])
         own = number[block]
@@ -113,12 +118,12 @@ def hang(hangers: Hangers, points: Matrix, X: Matrix, nodes: Index, verbose: boo
         weight[is_node] = 0.0
         weight[is_node, 0] = 1.0
         kept = weight > 0
-        counts.append(kept.sum(axis=1))
-        indices.append(found[kept].astype(np.int32))
-        data.append(weight[kept].astype(np.float32))
-    start_of = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        return kept.sum(axis=1), found[kept].astype(np.int32), weight[kept].astype(np.float32)
+
+    starts = range(0, n_rows, _ROWS_PER_BLOCK)
+    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+        blocks = list(progress(pool.map(block_of, starts), len(starts), "rows on nodes", verbose))
+    counts, indices, data = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    start_of = np.concatenate([[0], np.cumsum(counts)])
     kind = np.int32 if start_of[-1] <= np.iinfo(np.int32).max else np.int64
-    return sp.csr_array(
-        (np.concatenate(data), np.concatenate(indices).astype(kind, copy=False), start_of.astype(kind)),
-        shape=(n_rows, nodes.size),
-    )
+    return sp.csr_array((data, indices.astype(kind, copy=False), start_of.astype(kind)), shape=(n_rows, nodes.size))

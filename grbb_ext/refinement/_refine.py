@@ -123,7 +123,7 @@ def refine(
         nodes = _sample(labels, settings.max_nodes, random)
         part = basis.thinned(nodes)
         found = _refined(part, labels.among(nodes), propagate, settings, random, n_jobs, verbose)
-        operator = _hung(basis, part, nodes, found, verbose)
+        operator = _hung(basis, part, nodes, found, n_jobs, verbose)
     rows = nodes[found.rows]
     targets = soft_targets(operator, labels.targets, labels.loss)
     unlabeled = ~np.isin(rows, labels.labeled)
@@ -199,7 +199,12 @@ def _refined(
 
 
 def _hung(
-    basis: RefinementBasis, part: RefinementBasis, nodes: NDArray[np.intp], found: _Refined, verbose: bool
+    basis: RefinementBasis,
+    part: RefinementBasis,
+    nodes: NDArray[np.intp],
+    found: _Refined,
+    n_jobs: int | None,
+    verbose: bool,
 ) -> HungPropagation:
     """Hang all rows on the nodes."""
     assert part.lists is not None
@@ -209,7 +214,7 @@ def _hung(
     index = NodeIndex(part.points, n_candidates, search.metric, search.method, search.n_jobs)
     hangers = Hangers(index, part.lists, found.ranked, found.trees, found.leaves, search.n_neighbors, search.weights)
     X = basis.columns.ordered(found.fitted_targets, nodes[found.fitted_rows])
-    return HungPropagation(found.operator, hang(hangers, basis.points, X, nodes, verbose), nodes)
+    return HungPropagation(found.operator, hang(hangers, basis.points, X, nodes, n_jobs, verbose), nodes)
 
 
 def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[np.intp]:
