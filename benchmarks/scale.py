@@ -3,7 +3,8 @@
 ``python -m benchmarks.scale`` appends to ``docs/results/scale.csv``, one row per stage, size and run, each measured in
 a process of its own; what is there is not measured again. ``--quick`` stops at 10,000 rows and writes nothing.
 ``--flights`` adds accuracy on the flights set of the folder GRBB_DATA (default ``../shared/data``), three seeds, in
-``docs/results/scale_flights.csv``. The tables are printed. Nothing else should run meanwhile.
+``docs/results/scale_flights.csv``. The tables are printed, and written next to the raw numbers. Nothing else should run
+meanwhile.
 """
 
 from __future__ import annotations
@@ -76,6 +77,10 @@ class Timed:
         answer = self._obj(scores, data)
         self.seconds += time.perf_counter() - start
         return answer
+
+    def __deepcopy__(self, memo: Any) -> Timed:
+        # lgb.train copies its parameters, and a copy would count in vain.
+        return self
 
 
 def graph_size(obj: GRBBObjective) -> int:
@@ -298,6 +303,12 @@ def report_flights(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def publish(path: Path, table: str) -> None:
+    """Print a table and write it next to its raw numbers."""
+    path.with_suffix(".md").write_text(table + "\n")
+    print(table)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="10,000 rows only, nothing written")
@@ -318,10 +329,10 @@ def main() -> None:
     sizes = [size for size in SIZES if size <= arguments.largest]
     keys = [(s, size, run) for run in range(arguments.runs) for size in sizes for s in STAGES if size <= STAGES[s][1]]
     resume(CSV, FIELDS, keys, lambda stage, size, _: in_fresh_process(stage, size))
-    print(report(rows_of(CSV)))
+    publish(CSV, report(rows_of(CSV)))
     if arguments.flights:
         resume(FLIGHTS_CSV, FLIGHTS_FIELDS, [(m, seed) for seed in range(3) for m in METHODS], flights)
-        print(report_flights(rows_of(FLIGHTS_CSV)))
+        publish(FLIGHTS_CSV, report_flights(rows_of(FLIGHTS_CSV)))
 
 
 if __name__ == "__main__":

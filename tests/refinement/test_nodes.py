@@ -125,3 +125,10 @@ def test_the_recall_of_the_search_is_told(objective, caplog):
         obj = grbb_objective(X, Y, graph=FEW, method="faiss", verbose=False, guard=False)
     assert 0.9 <= obj.refinement_.recall <= 1.0
     assert "recall" in caplog.text
+
+
+def test_rows_in_a_memory_mapped_file(objective, tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, X)
+    obj = grbb_objective(np.load(path, mmap_mode="r"), Y, graph=FEW, verbose=False, guard=False)
+    assert_array_equal(obj.targets_, objective.targets_)
