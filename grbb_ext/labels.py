@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +37,10 @@ class Labels:
     labeled: NDArray[np.intp]
     targets: NDArray[np.float64]
     n_rows: int
+
+    def among(self, rows: NDArray[np.intp]) -> Labels:
+        """Return the labels of some rows, ascending, that hold all labelled ones."""
+        return replace(self, labeled=np.searchsorted(rows, self.labeled), n_rows=rows.size)
 
 
 def is_unlabeled(y: ArrayLike, unlabeled: Any = -1) -> NDArray[np.bool_]:

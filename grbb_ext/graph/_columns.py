@@ -17,6 +17,7 @@ Matrix: TypeAlias = Any
 # Columns are taken to share a unit (pixels, spectra, word counts) while the widest is within this factor of the lower
 # quartile of all that vary.
 _COMMENSURATE = 4.0
+_ROWS_PER_BLOCK = 65_536
 
 
 class GraphWarning(UserWarning):
@@ -77,7 +78,12 @@ def _column_statistics(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float
         mean = np.asarray(X.mean(axis=0)).ravel()
         mean_square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
         return spread.astype(np.float64), np.sqrt(np.maximum(mean_square - mean**2, 0.0))
-    return np.ptp(X, axis=0).astype(np.float64), X.std(axis=0, dtype=np.float64)
+    mean = X.mean(axis=0, dtype=np.float64)
+    variance = np.zeros(X.shape[1])
+    for start in range(0, X.shape[0], _ROWS_PER_BLOCK):
+        # By blocks: the differences of all rows in double precision would be twice as large as X itself.
+        variance += ((X[start : start + _ROWS_PER_BLOCK] - mean) ** 2).sum(axis=0)
+    return np.ptp(X, axis=0).astype(np.float64), np.sqrt(variance / X.shape[0])
 
 
 def prepare_columns(X: Any, scale: Scale) -> Matrix:

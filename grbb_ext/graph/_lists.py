@@ -26,6 +26,8 @@ class NeighborLists:
         Squared distances; infinite where there is no neighbour.
     inverse : ndarray of shape (N,)
         The distinct row that each row equals.
+    recall : float
+        Share of the true neighbours that were found, estimated on a sample; 1 where the search was exact.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class NeighborLists:
     neighbors: Index
     squared: NDArray[np.float64]
     inverse: Index
+    recall: float = 1.0
 
     def subset(self, rows: Index) -> NeighborLists:
         """Cut the lists to some of the rows, which are numbered anew in the order given."""
@@ -51,7 +54,10 @@ class NeighborLists:
         squared = np.where(neighbors >= 0, self.squared[kept], np.inf)
         order = np.argsort(neighbors < 0, axis=1, kind="stable")
         return NeighborLists(
-            np.take_along_axis(neighbors, order, axis=1), np.take_along_axis(squared, order, axis=1), inverse
+            np.take_along_axis(neighbors, order, axis=1),
+            np.take_along_axis(squared, order, axis=1),
+            inverse,
+            self.recall,
         )
 
     def graph(self, n_neighbors: int, weights: Weights = "self-tuning", bandwidth: float | None = None) -> sp.csr_array:
@@ -68,7 +74,7 @@ class NeighborLists:
         source = np.repeat(np.arange(n_distinct), present.sum(axis=1))
         target, squared = self.neighbors[:, :k][present], self.squared[:, :k][present]
         distance = np.sqrt(squared)
-        radius = np.sqrt(np.where(present, self.squared[:, :k], 0.0).max(axis=1, initial=0.0))
+        radius = self._radius_of_distinct(k)
         if n_distinct < n_rows:
             source, target, distance = spread_edges((source, target, distance), self.inverse, n_neighbors)
             radius = radius[self.inverse]
@@ -79,6 +85,14 @@ class NeighborLists:
         W = sp.csr_array(directed.maximum(directed.T))
         W.sort_indices()
         return W
+
+    def radius(self, n_neighbors: int) -> NDArray[np.float64]:
+        """Return the distance of every row, of shape (N,), to the last of its first `n_neighbors`."""
+        return self._radius_of_distinct(min(n_neighbors, self.neighbors.shape[1]))[self.inverse]
+
+    def _radius_of_distinct(self, k: int) -> NDArray[np.float64]:
+        squared = self.squared[:, :k]
+        return np.asarray(np.sqrt(np.where(np.isfinite(squared), squared, 0.0).max(axis=1, initial=0.0)))
 
 
 def search_lists(
@@ -104,8 +118,10 @@ def search_lists(
     k = min(n_neighbors, first.size - 1)
     if k == 0:  # all rows are equal
         return NeighborLists(np.empty((1, 0), dtype=np.intp), np.empty((1, 0)), inverse)
-    neighbors, distances = nearest_neighbors(columns[first], k, metric, method, n_jobs, verbose)
-    return NeighborLists(neighbors, distances**2, inverse)
+    # A copy of all rows is made only where some of them are equal.
+    distinct = columns if first.size == columns.shape[0] else columns[first]
+    neighbors, distances, recall = nearest_neighbors(distinct, k, metric, method, n_jobs, verbose)
+    return NeighborLists(neighbors, distances**2, inverse, recall)
 
 
 def check_neighbors(n_neighbors: int, columns: Matrix) -> None:

@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from grbb_ext._progress import progress
 from grbb_ext.graph._columns import Matrix
+from grbb_ext.graph._index import FaissIndex
 
 Method = Literal["auto", "brute", "tree", "faiss"]
 Index = NDArray[np.intp]
@@ -19,8 +20,8 @@ Index = NDArray[np.intp]
 # Brute force is quadratic: at 20,000 rows it takes about a second on two cores, at 100,000 half a minute.
 _EXACT_UP_TO = 20_000
 _ROWS_PER_BLOCK = 4096
-_RECALL_WANTED = 0.98
-_RECALL_SAMPLE = 200
+# A row takes the mean of nodes: whether a few of them are the next best makes no difference, and half of the time.
+_RECALL_OF_NODES = 0.9
 
 
 def choose_method(X: Matrix, metric: str, method: Method) -> Literal["brute", "tree", "faiss"]:
@@ -47,7 +48,7 @@ def choose_method(X: Matrix, metric: str, method: Method) -> Literal["brute", "t
 
 def nearest_neighbors(
     X: Matrix, n_neighbors: int, metric: str, method: Method, n_jobs: int | None, verbose: bool
-) -> tuple[Index, NDArray[np.float64]]:
+) -> tuple[Index, NDArray[np.float64], float]:
     """Find the `n_neighbors` nearest other rows of every row.
 
     Parameters
@@ -71,6 +72,8 @@ def nearest_neighbors(
         Row numbers, nearest first; a row is never its own neighbour.
     distances : ndarray of shape (N, k)
         Their distances.
+    recall : float
+        Share of the true neighbours that were found, estimated on a sample; 1 where the search is exact.
 
     Examples
     --------
@@ -84,17 +87,18 @@ def nearest_neighbors(
         # Both searches expand |a - b|^2, which loses the distance of close rows that lie far from the origin.
         X = X - X.mean(axis=0)
     if chosen == "faiss":
-        found, distances = _faiss(X, n_neighbors + 1, metric, verbose)
+        found, distances, recall = _approximate(X, n_neighbors + 1, metric, verbose)
     else:
+        recall = 1.0
         found, distances = _exact(X, n_neighbors + 1, metric, "auto" if chosen == "tree" else "brute", n_jobs, verbose)
     neighbors = _without_self(found)
     if exact_afterwards:
         # What centring leaves of that error, k differences per row remove.
         distances = _exact_distances(X, neighbors)
         order = np.argsort(distances, axis=1, kind="stable")
-        return np.take_along_axis(neighbors, order, axis=1), np.take_along_axis(distances, order, axis=1)
+        return np.take_along_axis(neighbors, order, axis=1), np.take_along_axis(distances, order, axis=1), recall
     keep = _self_dropped(found)
-    return neighbors, distances[keep].reshape(neighbors.shape)
+    return neighbors, distances[keep].reshape(neighbors.shape), recall
 
 
 def _self_dropped(found: Index) -> NDArray[np.bool_]:
@@ -120,38 +124,58 @@ def _exact(
     return np.vstack([found for _, found in blocks]), np.vstack([d for d, _ in blocks]).astype(np.float64)
 
 
-def _faiss(X: Matrix, k: int, metric: str, verbose: bool) -> tuple[Index, NDArray[np.float64]]:
-    """Search an inverted file, probing more cells until the recall on a sample is as wanted."""
-    import faiss
-
-    rows = np.ascontiguousarray(X, dtype=np.float32)
-    if metric == "cosine":
-        rows = rows.copy()
-        faiss.normalize_L2(rows)
-    n_rows, n_columns = rows.shape
-    n_cells = max(1, int(np.sqrt(n_rows)))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_columns), n_columns, n_cells)
-    random = np.random.default_rng(0)
-    index.train(rows[random.choice(n_rows, min(n_rows, 64 * n_cells), replace=False)])
-    index.add(rows)
-
-    sample = rows[random.choice(n_rows, min(n_rows, _RECALL_SAMPLE), replace=False)]
-    _, truth = faiss.knn(sample, rows, k)
-    index.nprobe = min(4, n_cells)
-    while index.nprobe < n_cells and _recall(index.search(sample, k)[1], truth) < _RECALL_WANTED:
-        index.nprobe = min(2 * index.nprobe, n_cells)
-    starts = range(0, n_rows, 16 * _ROWS_PER_BLOCK)
+def _approximate(X: Matrix, k: int, metric: str, verbose: bool) -> tuple[Index, NDArray[np.float64], float]:
+    index = FaissIndex(X, k, metric)
+    starts = range(0, X.shape[0], 16 * _ROWS_PER_BLOCK)
     blocks = [
-        index.search(rows[start : start + starts.step], k)
+        index.search(X[start : start + starts.step])
         for start in progress(starts, len(starts), "nearest neighbours", verbose)
     ]
-    squared, found = np.vstack([d for d, _ in blocks]), np.vstack([i for _, i in blocks])
-    distances = squared / 2 if metric == "cosine" else np.sqrt(np.maximum(squared, 0))
-    return found.astype(np.intp), distances.astype(np.float64)
+    return np.vstack([found for found, _ in blocks]), np.vstack([d for _, d in blocks]), index.recall
 
 
-def _recall(found: Index, truth: Index) -> float:
-    return float((found[:, :, None] == truth[:, None, :]).any(axis=1).mean())
+class NodeIndex:
+    """A few rows, the nodes of a graph, among which any other rows find their nearest.
+
+    Parameters
+    ----------
+    nodes : ndarray or csr_array of shape (M, d)
+        Finite rows.
+    n_neighbors : int
+        k, at most M.
+    metric, method, n_jobs
+        As in :func:`nearest_neighbors`.
+
+    Examples
+    --------
+    >>> index = NodeIndex(np.array([[0.0], [1.0], [3.0]]), 2, "euclidean", "brute", None)
+    >>> found, distances = index.search(np.array([[2.5], [0.0]]))
+    >>> found.tolist(), distances.round(6).tolist()
+    ([[2, 1], [0, 1]], [[0.5, 1.5], [0.0, 1.0]])
+    """
+
+    def __init__(self, nodes: Matrix, n_neighbors: int, metric: str, method: Method, n_jobs: int | None) -> None:
+        chosen = choose_method(nodes, metric, method)
+        # Both searches lose the distance of close rows that lie far from the origin.
+        center = metric == "euclidean" and not isinstance(nodes, sp.csr_array)
+        self._mean = nodes.mean(axis=0) if center else None
+        nodes = self._centered(nodes)
+        self._faiss = FaissIndex(nodes, n_neighbors, metric, _RECALL_OF_NODES) if chosen == "faiss" else None
+        if self._faiss is None:
+            algorithm = "auto" if chosen == "tree" else "brute"
+            self._exact = NearestNeighbors(
+                n_neighbors=n_neighbors, metric=metric, algorithm=algorithm, n_jobs=n_jobs
+            ).fit(nodes)
+
+    def search(self, X: Matrix) -> tuple[Index, NDArray[np.float64]]:
+        """Return the numbers of the k nearest nodes of each row, nearest first, and their distances."""
+        if self._faiss is not None:
+            return self._faiss.search(self._centered(X))
+        distances, found = self._exact.kneighbors(self._centered(X))
+        return found, distances.astype(np.float64)
+
+    def _centered(self, X: Matrix) -> Matrix:
+        return X if self._mean is None else X - self._mean
 
 
 def _exact_distances(X: Matrix, neighbors: Index) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -160,6 +161,9 @@ def grbb_objective(
     if graph is None and labels.labeled.size == labels.n_rows:
         graph = "knn"  # no row is told anything by its neighbours, so there is nothing to refine for
     graph = choose_graph(graph, preset, rule)
+    if isinstance(graph, RefinedGraph) and (rule != "targets" or propagation != "smooth"):
+        # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
+        graph = replace(graph, max_nodes=None)
     sample_weight = check_sample_weight(sample_weight, labels.n_rows)
     if X is not None:
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)

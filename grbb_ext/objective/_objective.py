@@ -67,7 +67,8 @@ class GRBBObjective:
     unreachable_ : ndarray of int
         Rows that no label reaches; their gradient is 0.
     graph_ : csr_array of shape (N, N) or None
-        The affinity; None for ``rule="labeled"`` without lam.
+        The affinity; None for ``rule="labeled"`` without lam. Where not every row is a node (see
+        :class:`RefinedGraph`), the others have no edges; ``propagation_.Z`` tells on which nodes they hang.
     refinement_ : Refinement or None
         How the graph was refined: agreement with the plain graph, time, settings; None for other graphs.
     evidence_ : Evidence or None

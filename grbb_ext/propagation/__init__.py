@@ -4,6 +4,7 @@ from grbb_ext.propagation._anchor import AnchorPropagation
 from grbb_ext.propagation._base import Propagation
 from grbb_ext.propagation._cg import SolverError
 from grbb_ext.propagation._harmonic import HarmonicPropagation, NonlocalPropagation
+from grbb_ext.propagation._hung import HungPropagation
 from grbb_ext.propagation._make import PropagationKind, make_propagation
 from grbb_ext.propagation._poisson import PoissonPropagation
 from grbb_ext.propagation._smooth import SmoothPropagation
@@ -11,6 +12,7 @@ from grbb_ext.propagation._smooth import SmoothPropagation
 __all__ = [
     "AnchorPropagation",
     "HarmonicPropagation",
+    "HungPropagation",
     "NonlocalPropagation",
     "PoissonPropagation",
     "Propagation",

@@ -52,9 +52,10 @@ class RefinementBasis:
         Columns for the trees.
     points : ndarray or csr_array of shape (N, d)
         Columns for the distances: finite and scaled.
-    lists : NeighborLists
-        Candidates: the nearest rows of every row, by distance.
-    plain : csr_array of shape (N, N)
+    lists : NeighborLists or None
+        Candidates: the nearest rows of every row, by distance. None where not every row will be a node: labelled rows
+        have to be, so that the search waits for the labels.
+    plain : csr_array of shape (N, N) or None
         The graph before the refinement.
     search : Search
         How neighbours are found and weighed.
@@ -65,13 +66,17 @@ class RefinementBasis:
     settings: RefinedGraph
     columns: TreeColumns
     points: Matrix
-    lists: NeighborLists
-    plain: sp.csr_array
+    lists: NeighborLists | None
+    plain: sp.csr_array | None
     search: Search
     random_state: int
 
     def subset(self, rows: NDArray[np.intp]) -> RefinementBasis:
         """Cut to some of the rows."""
+        if self.lists is None or self.plain is None:
+            if self.settings.every_row_a_node(rows.size):
+                return self.thinned(rows)
+            return replace(self, columns=self.columns.subset(rows), points=self.points[rows])
         return replace(
             self,
             columns=self.columns.subset(rows),
@@ -117,5 +122,8 @@ def make_basis(
     points = prepare_columns(points if warn_missing else fill_missing(points), scale)
     check_neighbors(n_neighbors, points)
     search = Search(int(n_neighbors), weights, metric, method, n_jobs, verbose)
+    basis = RefinementBasis(settings, columns, points, None, None, search, random_state)
+    if not settings.every_row_a_node(points.shape[0]):
+        return basis
     lists, plain = search(points, settings)
-    return RefinementBasis(settings, columns, points, lists, plain, search, random_state)
+    return replace(basis, lists=lists, plain=plain)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.graph._lists import NeighborLists
+from grbb_ext.graph._neighbors import NodeIndex
 from grbb_ext.labels import Labels
-from grbb_ext.propagation import Propagation
+from grbb_ext.propagation import HungPropagation, Propagation, SmoothPropagation
+from grbb_ext.propagation._hung import among_all
 from grbb_ext.refinement._basis import RefinementBasis
+from grbb_ext.refinement._hang import Hangers, hang
 from grbb_ext.refinement._settings import RefinedGraph
-from grbb_ext.refinement._trees import TargetTrees, shared_leaves
+from grbb_ext.refinement._trees import TargetTrees, closer_where_shared, shared_leaves
 from grbb_ext.rules import soft_targets
 
-# Added to 1 - S, so that rows that share every leaf are still ranked by distance.
-_OFFSET = 0.1
+Propagate = Callable[[sp.csr_array, NDArray[np.intp]], Propagation]
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,14 @@ class Refinement:
     plain : csr_array of shape (N, N)
         The affinity before.
     propagation : Propagation
-        The smooth operator on the refined affinity.
+        The smooth operator on the refined affinity: a :class:`HungPropagation` where not every row is a node.
     rows : ndarray of int of shape (R,)
         The rows that trees were fitted to: all, or a sample that holds the labelled ones.
+    nodes : ndarray of int of shape (M,)
+        The rows that the graph joins: all, or a sample that holds the labelled ones.
+    recall : float
+        Share of the true nearest neighbours of the nodes that the search found, estimated on a sample of them; 1 where
+        it was exact.
     plain_targets : ndarray of shape (R,) or (R, K)
         Labels propagated on the plain affinity of these rows, not sharpened.
     targets : ndarray of shape (N,) or (N, K)
@@ -47,7 +54,7 @@ class Refinement:
     edges_kept : float
         Share of the plain edges that the trees chose as well.
     seconds : float
-        Time spent on trees, ranking and propagation, without the neighbour search.
+        Time spent on trees, ranking and propagation, without the neighbour search where every row is a node.
     settings : RefinedGraph
         How it was done.
     """
@@ -56,6 +63,8 @@ class Refinement:
     plain: sp.csr_array
     propagation: Propagation
     rows: NDArray[np.intp]
+    nodes: NDArray[np.intp]
+    recall: float
     plain_targets: NDArray[np.float64]
     targets: NDArray[np.float64]
     agreement: float
@@ -66,6 +75,7 @@ class Refinement:
     def __repr__(self) -> str:
         return (
             f"Refinement(agreement={self.agreement:.3f}, edges_kept={self.edges_kept:.3f}, "
+            f"nodes={self.nodes.size} of {self.graph.shape[0]}, recall={self.recall:.3f}, "
             f"seconds={self.seconds:.2f}, settings={self.settings})"
         )
 
@@ -73,7 +83,7 @@ class Refinement:
 def refine(
     basis: RefinementBasis,
     labels: Labels,
-    propagate: Callable[[sp.csr_array, NDArray[np.intp]], Propagation],
+    propagate: Propagate,
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Refinement:
@@ -104,39 +114,107 @@ def refine(
     """
     start = time.perf_counter()
     settings = basis.settings.for_rows(labels.n_rows)
-    assert settings.n_passes is not None
     random = np.random.default_rng(basis.random_state)
-    rows = _sample(labels, settings.max_samples, random)
-    whole = rows.size == labels.n_rows
-    # Trees need no more than a sample of the rows, and on its small graph a pass costs little.
-    part = basis if whole else basis.thinned(rows)
-    part_labels = replace(labels, labeled=np.searchsorted(rows, labels.labeled), n_rows=rows.size)
+    if basis.lists is not None:
+        found = _refined(basis, labels, propagate, settings, random, n_jobs, verbose)
+        operator, nodes = found.operator, np.arange(labels.n_rows)
+    else:
+        assert settings.max_nodes is not None
+        nodes = _sample(labels, settings.max_nodes, random)
+        part = basis.thinned(nodes)
+        found = _refined(part, labels.among(nodes), propagate, settings, random, n_jobs, verbose)
+        operator = _hung(basis, part, nodes, found, n_jobs, verbose)
+    rows = nodes[found.rows]
+    targets = soft_targets(operator, labels.targets, labels.loss)
+    unlabeled = ~np.isin(rows, labels.labeled)
+    return Refinement(
+        graph=operator.W,
+        plain=found.plain if nodes.size == labels.n_rows else among_all(found.plain, nodes, labels.n_rows),
+        propagation=operator,
+        rows=rows,
+        nodes=nodes,
+        recall=found.ranked.recall,
+        plain_targets=found.plain_targets,
+        targets=targets,
+        agreement=_agreement(
+            found.plain_targets[unlabeled], targets[rows][unlabeled], classes=labels.classes is not None
+        ),
+        edges_kept=found.edges_kept,
+        seconds=time.perf_counter() - start,
+        settings=settings,
+    )
 
+
+class _Refined(NamedTuple):
+    """What the passes leave behind, on the rows that are nodes."""
+
+    operator: Propagation
+    plain: sp.csr_array
+    rows: NDArray[np.intp]
+    plain_targets: NDArray[np.float64]
+    edges_kept: float
+    ranked: NeighborLists
+    trees: TargetTrees
+    leaves: NDArray[np.integer[Any]]
+    fitted_rows: NDArray[np.intp]
+    fitted_targets: NDArray[np.float64]
+
+
+def _refined(
+    basis: RefinementBasis,
+    labels: Labels,
+    propagate: Propagate,
+    settings: RefinedGraph,
+    random: np.random.Generator,
+    n_jobs: int | None,
+    verbose: bool,
+) -> _Refined:
+    assert settings.n_passes is not None
+    rows = _sample(labels, settings.max_samples, random)
+    # Trees need no more than a sample of the rows, and on its small graph a pass costs little.
+    part = basis if rows.size == labels.n_rows else basis.thinned(rows)
+    part_labels = labels.among(rows)
+
+    assert part.plain is not None
     operator = propagate(part.plain, part_labels.labeled)
     plain_targets = targets = soft_targets(operator, labels.targets, labels.loss)
     for passed in range(1, settings.n_passes + 1):
         known = np.flatnonzero(operator.reachable)
-        X = basis.columns.ordered(targets[known], rows[known])
-        trees = TargetTrees(X[rows[known]], targets[known], settings, random, n_jobs)
-        if passed == settings.n_passes:
+        fitted_rows, fitted_targets = rows[known], targets[known]
+        X = basis.columns.ordered(fitted_targets, fitted_rows)
+        trees = TargetTrees(X[fitted_rows], fitted_targets, settings, random, n_jobs)
+        last = passed == settings.n_passes
+        if last:
             part, part_labels = basis, labels
+        assert part.lists is not None
         leaves = trees.leaves(X if part is basis else X[rows])
-        learned = basis.search.graph(ranked_again(part.lists, leaves, n_jobs, verbose))
+        ranked = ranked_again(part.lists, leaves, n_jobs, verbose)
+        learned = basis.search.graph(ranked)
         operator = propagate(sp.csr_array(0.5 * (part.plain + learned)), part_labels.labeled)
-        targets = soft_targets(operator, labels.targets, labels.loss)
-    seen = ~np.isin(rows, labels.labeled)
-    return Refinement(
-        graph=operator.W,
-        plain=basis.plain,
-        propagation=operator,
-        rows=rows,
-        plain_targets=plain_targets,
-        targets=targets,
-        agreement=_agreement(plain_targets[seen], targets[rows][seen], classes=labels.classes is not None),
-        edges_kept=(basis.plain.sign() * learned.sign()).nnz / max(1, basis.plain.nnz),
-        seconds=time.perf_counter() - start,
-        settings=settings,
-    )
+        if not last:
+            targets = soft_targets(operator, labels.targets, labels.loss)
+    assert part.plain is not None
+    kept = (part.plain.sign() * learned.sign()).nnz / max(1, part.plain.nnz)
+    return _Refined(operator, part.plain, rows, plain_targets, kept, ranked, trees, leaves, fitted_rows, fitted_targets)
+
+
+def _hung(
+    basis: RefinementBasis,
+    part: RefinementBasis,
+    nodes: NDArray[np.intp],
+    found: _Refined,
+    n_jobs: int | None,
+    verbose: bool,
+) -> HungPropagation:
+    """Hang all rows on the nodes."""
+    assert part.lists is not None
+    assert isinstance(found.operator, SmoothPropagation)
+    search = basis.search
+    n_candidates = min(max(search.n_neighbors, basis.settings.n_candidates), nodes.size)
+    index = NodeIndex(part.points, n_candidates, search.metric, search.method, search.n_jobs)
+    hangers = Hangers(index, part.lists, found.ranked, found.trees, found.leaves, search.n_neighbors, search.weights)
+    X = basis.columns.ordered(found.fitted_targets, nodes[found.fitted_rows])
+    return HungPropagation(found.operator, hang(hangers, basis.points, X, nodes, n_jobs, verbose), nodes)
 
 
 def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[np.intp]:
@@ -162,10 +240,13 @@ def ranked_again(
     """
     first = np.unique(lists.inverse, return_index=True)[1]
     shared = shared_leaves(codes[:, first], lists.neighbors, n_jobs, verbose)
-    squared = lists.squared * (1.0 + _OFFSET - shared)
+    squared = closer_where_shared(lists.squared, shared)
     order = np.argsort(squared, axis=1, kind="stable")
     return NeighborLists(
-        np.take_along_axis(lists.neighbors, order, axis=1), np.take_along_axis(squared, order, axis=1), lists.inverse
+        np.take_along_axis(lists.neighbors, order, axis=1),
+        np.take_along_axis(squared, order, axis=1),
+        lists.inverse,
+        lists.recall,
     )
 
 

@@ -38,6 +38,11 @@ class RefinedGraph:
     max_samples : int, default=10000
         Where there are more rows, the trees are found on the labelled ones and a random sample of the others, and only
         the last of them rank the neighbours of all rows.
+    max_nodes : int or None, default=30000
+        Where there are more rows, the graph joins the labelled ones and a random sample of the others, and every
+        other row takes the weighted mean of the nodes that would be its neighbours: the work before the first tree
+        hardly grows beyond. None makes every row a node. It applies to ``rule="targets"`` with
+        ``propagation="smooth"``; elsewhere every row is a node.
 
     Examples
     --------
@@ -53,11 +58,12 @@ class RefinedGraph:
     min_samples_leaf: int = 30
     max_features: float = 0.3
     max_samples: int = 10_000
+    max_nodes: int | None = 30_000
 
     def __post_init__(self) -> None:
-        for name in ("n_passes", "n_trees", "n_candidates", "min_samples_leaf", "max_samples"):
+        for name in ("n_passes", "n_trees", "n_candidates", "min_samples_leaf", "max_samples", "max_nodes"):
             value = getattr(self, name)
-            if value is None and name in ("n_passes", "n_trees"):
+            if value is None and name in ("n_passes", "n_trees", "max_nodes"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{name} must be a positive integer, got {value!r}.")
@@ -70,6 +76,10 @@ class RefinedGraph:
         """Fill in what depends on the number of rows: much work where it is cheap, little where rows are many."""
         n_passes, n_trees = (2, 100) if n_rows <= self.max_samples else (1, 50)
         return replace(self, n_passes=self.n_passes or n_passes, n_trees=self.n_trees or n_trees)
+
+    def every_row_a_node(self, n_rows: int) -> bool:
+        """Tell whether a graph of so many rows joins them all."""
+        return self.max_nodes is None or n_rows <= self.max_nodes
 
     def leaf_size(self, n_rows: int) -> int:
         """Return the fewest rows of a leaf of trees that are fitted to so many."""

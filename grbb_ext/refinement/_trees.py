@@ -17,6 +17,8 @@ from grbb_ext.refinement._settings import RefinedGraph
 Index = NDArray[np.intp]
 
 _PAIRS_PER_BLOCK = 2**18
+# Added to 1 - S, so that rows that share every leaf are still ranked by distance.
+_OFFSET = 0.1
 
 
 class TargetTrees:
@@ -103,21 +105,46 @@ def shared_leaves(
     [[0.5, 0.0], [0.5, 0.5], [0.0, 0.5]]
     """
     n_rows, n_candidates = neighbors.shape
-    count = np.zeros(neighbors.shape, dtype=np.int32)
+    share = np.empty(neighbors.shape, dtype=np.float32)
     step = max(1, _PAIRS_PER_BLOCK // max(1, n_candidates))
 
     def compare(start: int) -> None:
         block = slice(start, start + step)
-        others = neighbors[block]
-        # One tree at a time: its leaves of all rows fit into a fast cache.
-        for leaves in codes:
-            count[block] += leaves[others] == leaves[block, None]
+        share[block] = shares(codes[:, block], codes, neighbors[block])
 
     starts = range(0, n_rows, step)
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         for _ in progress(pool.map(compare, starts), len(starts), "shared leaves", verbose):
             pass
+    return share
+
+
+def shares(
+    codes: NDArray[np.integer[Any]], codes_of_others: NDArray[np.integer[Any]], others: Index
+) -> NDArray[np.float32]:
+    """Return the share of trees in which each row shares a leaf with each of its candidates among other rows.
+
+    Examples
+    --------
+    >>> shares(np.array([[1], [2]]), np.array([[1, 5], [2, 2]]), np.array([[0, 1]])).tolist()
+    [[1.0, 0.5]]
+    """
+    count = np.zeros(others.shape, dtype=np.int32)
+    # One tree at a time: its leaves of all rows fit into a fast cache.
+    for own, theirs in zip(codes, codes_of_others, strict=True):
+        count += theirs[others] == own[:, None]
     return count.astype(np.float32) / np.float32(codes.shape[0])
+
+
+def closer_where_shared(squared: NDArray[np.float64], share: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the squared distances times 1.1 - S, by which candidates are ranked.
+
+    Examples
+    --------
+    >>> closer_where_shared(np.array([[1.0, 2.0]]), np.array([[0.0, 1.0]], dtype=np.float32)).round(2).tolist()
+    [[1.1, 0.2]]
+    """
+    return np.asarray(squared * (1.0 + _OFFSET - share))
 
 
 def _rounded(target: NDArray[np.float64]) -> NDArray[np.float64]:

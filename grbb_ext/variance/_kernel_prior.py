@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from grbb_ext.graph import normalized_laplacian
-from grbb_ext.propagation import SmoothPropagation
+from grbb_ext.propagation import HungPropagation, SmoothPropagation
 from grbb_ext.variance._prior import Array, GraphPrior, Inner, Product
 
 
@@ -100,12 +100,17 @@ class KernelPrior(GraphPrior):
     def dense_covariance(self, delta: Array, lam: float) -> Array:
         """Return inverse(I) on the reachable rows from the eigenvectors of the normalised Laplacian."""
         rows = np.flatnonzero(self.reachable)
-        L_n = normalized_laplacian(self._propagation.W).toarray()[np.ix_(rows, rows)]
+        operator = self._propagation
+        nodes = operator.on_nodes if isinstance(operator, HungPropagation) else operator
+        reached = np.flatnonzero(nodes.reachable)
+        L_n = normalized_laplacian(nodes.W).toarray()[np.ix_(reached, reached)]
         eigenvalues, U = np.linalg.eigh(L_n)
         scale = self._propagation.kernel_scale / lam
         half = U * np.sqrt(scale * (np.maximum(eigenvalues, 0.0) + self._propagation.tau_) ** -self._propagation.power)
+        if isinstance(operator, HungPropagation):
+            half = operator.Z[rows][:, reached] @ half
         at_labels = half[np.searchsorted(rows, self.labeled)]
-        information = np.eye(rows.size) + at_labels.T @ (delta[:, None] * at_labels)
+        information = np.eye(reached.size) + at_labels.T @ (delta[:, None] * at_labels)
         return np.asarray(half @ cho_solve(cho_factor(information), half.T))
 
     def labeled_covariance(self, lam: float) -> Array:
