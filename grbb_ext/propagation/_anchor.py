@@ -189,7 +189,7 @@ class AnchorPropagation:
     def _graph(self, labeled: NDArray[np.floating[Any]], n_neighbors: int) -> sp.csr_array:
         """Join anchors to their nearest anchors, and each labelled row to its own, with self-tuning weights."""
         A = self.anchors.shape[0]
-        neighbors, distances = nearest_neighbors(self.anchors, n_neighbors, "euclidean", "brute", None, False)
+        neighbors, distances, _ = nearest_neighbors(self.anchors, n_neighbors, "euclidean", "brute", None, False)
         radius = distances[:, -1]
         source, target, distance = np.repeat(np.arange(A), n_neighbors), neighbors.ravel(), distances.ravel()
         among = edge_weights("self-tuning", distance**2, radius[source], radius[target], None)
