@@ -36,7 +36,8 @@ class Refinement:
     plain : csr_array of shape (N, N)
         The affinity before.
     propagation : Propagation
-        The smooth operator on the refined affinity: a :class:`HungPropagation` where not every row is a node.
+        The smooth operator on the refined affinity: a :class:`~grbb_ext.propagation.HungPropagation` where not every
+        row is a node.
     rows : ndarray of int of shape (R,)
         The rows that trees were fitted to: all, or a sample that holds the labelled ones.
     nodes : ndarray of int of shape (M,)
