@@ -29,6 +29,7 @@ Method = Callable[[Problem], Fitted]
 #: This package: what a user gets without a thought comes first.
 OURS: dict[str, Method] = {
     "default": _ours.default,
+    "refined graph alone": _ours.refined_alone,
     "knn smooth": _ours.knn_smooth,
     "paper": _ours.paper,
 }

@@ -12,6 +12,11 @@ def default(problem: Problem) -> Fitted:
     return fit_objective(problem, grbb_objective(problem.split.X, problem.split.y, verbose=False))
 
 
+def refined_alone(problem: Problem) -> Fitted:
+    """Trust the refined graph: the default without its guard."""
+    return fit_objective(problem, grbb_objective(problem.split.X, problem.split.y, guard=False, verbose=False))
+
+
 def knn_smooth(problem: Problem) -> Fitted:
     """Sharpened smooth targets on the plain graph."""
     obj = grbb_objective(
