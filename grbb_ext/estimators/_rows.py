@@ -37,6 +37,12 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                     f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s), while a minimum of "
                     f"{2 if reset else 1} and 1 is required."
                 )
+            if all(isinstance(name, str) for name in X.columns) and not hasattr(self, "feature_names_in_") and reset:
+                # Without them costs by name and the order of columns at predict could not be checked.
+                raise ValueError(
+                    f"This scikit-learn does not see the column names of a {type(X).__module__.split('.')[0]} frame. "
+                    "Upgrade scikit-learn, or pass X.to_pandas()."
+                )
             names = [str(name) for name in X.columns]
             asked = self._categorical(names, len(names), of_booster) if reset else ()
             table = read_frame(X, asked, self._schema, self._unseen)
