@@ -1,0 +1,1 @@
+"""The paper's experiments: its baselines, its metrics and its figures."""
