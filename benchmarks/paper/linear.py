@@ -239,20 +239,39 @@ class _Loss:
 
     def _newton(self, theta: Array, penalty: Array) -> Array:
         """Return a better point in the orthant of theta, or theta."""
-        signs = np.where(penalty > 0, np.sign(theta), 0.0)
         used = np.flatnonzero((theta != 0) | (penalty == 0))
-        slope = self.gradient(theta)[used] + (penalty * signs)[used]
+        old, signs = theta[used], np.where(penalty > 0, np.sign(theta), 0.0)[used]
+        slope = self.gradient(theta)[used] + penalty[used] * signs
         # More columns than labels have flat directions; the ridge makes them long steps, which the orthant ends.
-        ridge = 1e-8 * self.lipschitz * np.eye(used.size)
-        direction = solve(self.hessian(theta, used) + ridge, -slope, assume_a="pos")
+        H = self.hessian(theta, used) + 1e-8 * self.lipschitz * np.eye(used.size)
+        whole, within = _directions(H, slope, old, signs)
         before = self.value(theta) + float(penalty @ np.abs(theta))
-        for step in 0.5 ** np.arange(40):
-            tried = theta.copy()
-            tried[used] += step * direction
-            tried[(penalty > 0) & (tried * signs < 0)] = 0.0
+        tried = theta.copy()
+        for step, direction in [(1.0, within), *((0.5**k, whole) for k in range(40))]:
+            new = old + step * direction
+            tried[used] = np.where(new * signs < 0, 0.0, new)
             if self.value(tried) + float(penalty @ np.abs(tried)) < before:
                 return tried
         return theta
+
+
+def _directions(H: Array, slope: Array, old: Array, signs: Array) -> tuple[Array, Array]:
+    """Return Newton's direction, and that with columns that change sign going to 0 and the others making up for it.
+
+    The second is the better one, but it need not lead downhill, above all if H is nearly singular.
+    """
+    stays = np.ones(old.size, dtype=bool)
+    whole, within = None, -old
+    while True:
+        right = H[np.ix_(stays, ~stays)] @ old[~stays] - slope[stays]
+        within[stays] = solve(H[np.ix_(stays, stays)], right, assume_a="pos")
+        if whole is None:
+            whole = within.copy()
+        crosses = stays & ((old + within) * signs < 0)
+        if not crosses.any():
+            return whole, within
+        stays &= ~crosses
+        within[crosses] = -old[crosses]
 
 
 def violation(theta: Array, gradient: Array, penalty: Array) -> float:
