@@ -119,9 +119,9 @@ def linear_path(
     >>> X = np.array([[0.0, 0.1, 5.0], [0.2, 0.0, 4.0], [1.0, 0.8, 5.0], [0.9, 1.0, 4.0], [0.5, 0.4, 4.5]])
     >>> path = linear_path(X, [0, 0, 1, 1, -1], prices=[10.0, 1.0, 1.0], n_penalties=4)
     >>> [model.features() for model in path]
-    [[], [1], [1], [0, 1]]
+    [[], [1], [1], [1]]
     >>> path[1].scores(X).round(2).tolist()
-    [-2.02, -2.29, -0.08, 0.47, -1.18]
+    [-2.55, -3.25, 2.35, 3.76, -0.45]
     """
     rows, labels, weights = np.array(X, dtype=np.float64), np.asarray(y), _penalty_weights(prices)
     if rows.ndim != 2 or labels.shape != rows.shape[:1] or weights.shape != rows.shape[1:]:
