@@ -13,7 +13,7 @@ Neither scikit-learn's liblinear nor its saga takes the second term, hence a sol
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 Array = NDArray[np.float64]
 #: A free column counts as this share of the smallest positive price: cheaper than any other, but not unpenalised.
 FREE_SHARE = 0.5
+NOTHING = "No column differs between the labelled classes: there is nothing to fit. Label more rows."
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,10 @@ def linear_path(
     labeled = np.flatnonzero(labels >= 0)
     if set(np.unique(labels[labeled]).tolist()) != {0, 1}:
         raise ValueError("y must be 0 or 1 with both classes, and -1 on unlabelled rows.")
+    if np.isinf(rows).any():
+        raise ValueError("X must not be infinite; a missing value is NaN.")
+    if laplacian is not None and laplacian.shape != (len(rows), len(rows)):
+        raise ValueError(f"laplacian {laplacian.shape} must have a row for each of the {len(rows)} rows of X.")
     if manifold < 0 or (manifold > 0 and laplacian is None):
         raise ValueError(f"manifold={manifold:g} must be at least 0, and above 0 it needs laplacian=.")
     if n_penalties < 1 or not 0 < smallest < 1:
@@ -141,15 +146,17 @@ def linear_path(
     rows = np.where(np.isnan(rows), medians, rows)
     varies = np.flatnonzero(rows.min(axis=0) < rows.max(axis=0))
     mean, deviation = rows[:, varies].mean(axis=0), rows[:, varies].std(axis=0)
+    if varies.size == 0:
+        raise ValueError(NOTHING)
     Z = (rows[:, varies] - mean) / deviation
     curvature = None if manifold == 0 else manifold / len(Z) * (Z.T @ (laplacian @ Z))
     loss = _Loss(Z[labeled], labels[labeled], curvature)
 
     theta = loss.start()
     slopes = np.abs(loss.gradient(theta)[:-1])
-    largest = float(np.max(slopes / weights[varies], initial=0.0))
+    largest = float(np.max(slopes / weights[varies]))
     if largest == 0:
-        raise ValueError("No column differs between the labelled classes: there is nothing to fit. Label more rows.")
+        raise ValueError(NOTHING)
     path = []
     for alpha in largest * np.geomspace(1.0, smallest, n_penalties):
         if alpha < largest:
@@ -178,28 +185,20 @@ def _medians(rows: Array) -> Array:
     return medians
 
 
-@dataclass(frozen=True)
 class _Loss:
     """The smooth part, as a function of theta = (w, b)."""
 
-    Z: Array
-    y: NDArray[Any]
-    curvature: Array | None
-    A: Array = field(init=False)
-    lipschitz: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        A = np.column_stack([self.Z, np.ones(len(self.Z))])
-        object.__setattr__(self, "A", A)
-        bound = 0.25 * np.linalg.norm(A, 2) ** 2 / len(A)
-        if self.curvature is not None and (d := len(self.curvature)):
-            bound += max(float(eigh(self.curvature, eigvals_only=True, subset_by_index=[d - 1, d - 1])[0]), 0.0)
-        object.__setattr__(self, "lipschitz", float(bound))
+    def __init__(self, Z: Array, y: NDArray[Any], curvature: Array | None) -> None:
+        self.A, self.y, self.curvature = np.column_stack([Z, np.ones(len(Z))]), y, curvature
+        self.lipschitz = 0.25 * float(np.linalg.norm(self.A, 2)) ** 2 / len(y)
+        if curvature is not None:
+            last = [len(curvature) - 1] * 2
+            self.lipschitz += max(0.0, float(eigh(curvature, eigvals_only=True, subset_by_index=last)[0]))
 
     def start(self) -> Array:
         """Return w = 0 and the log odds of the labels."""
         share = self.y.mean()
-        return np.append(np.zeros(self.Z.shape[1]), np.log(share / (1 - share)))
+        return np.append(np.zeros(self.A.shape[1] - 1), np.log(share / (1 - share)))
 
     def value(self, theta: Array) -> float:
         margins = self.A @ theta
@@ -229,7 +228,7 @@ class _Loss:
         """Return the minimum of the loss + penalty · |theta|, from a start."""
         for _ in range(max_iter):
             gradient = self.gradient(theta)
-            if violation(theta, gradient, penalty) <= tol:
+            if _violation(theta, gradient, penalty) <= tol:
                 return theta
             moved = theta - gradient / self.lipschitz
             theta = np.sign(moved) * np.maximum(np.abs(moved) - penalty / self.lipschitz, 0.0)
@@ -274,7 +273,7 @@ def _directions(H: Array, slope: Array, old: Array, signs: Array) -> tuple[Array
         within[crosses] = -old[crosses]
 
 
-def violation(theta: Array, gradient: Array, penalty: Array) -> float:
+def _violation(theta: Array, gradient: Array, penalty: Array) -> float:
     """Return how far the gradient is from minus the subgradient of penalty · |theta|, at worst."""
     at_zero = np.maximum(np.abs(gradient) - penalty, 0.0)
     return float(np.max(np.where(theta == 0, at_zero, np.abs(gradient + penalty * np.sign(theta)))))

@@ -229,6 +229,9 @@ def test_classes_change_places_and_the_penalty_falls_as_alpha_rises(seed: int, g
         ({"manifold": 1.0}, "needs laplacian"),
         ({"smallest": 1.5}, "between 0 and 1"),
         ({"X": [[1.0, 1.0], [1.0, 1.0], [2.0, 3.0]]}, "No column differs"),
+        ({"X": np.ones((3, 2))}, "No column differs"),
+        ({"X": [[0.0, 1.0], [np.inf, 0.0], [2.0, 2.0]]}, "infinite"),
+        ({"laplacian": sp.eye_array(2), "manifold": 1.0}, "3 rows of X"),
     ],
 )
 def test_errors_say_what_to_do(change: dict[str, object], message: str) -> None:
