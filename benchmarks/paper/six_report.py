@@ -67,7 +67,7 @@ class Curves:
             key=lambda m: self.mean(data, m, trees).value,
             reverse=True,
         )
-        if len(ranked) > 1 and self.lead(data, *ranked[:2], trees).verdict == "ahead":
+        if len(ranked) > 1 and self.lead(data, ranked[0], ranked[1], trees).verdict == "ahead":
             return ranked[0]
         return None
 
@@ -106,11 +106,13 @@ def leads_table(curves: Curves, trees: int) -> list[str]:
     ]
     if not pairs:
         return []
-    names = [f"{method.removeprefix('GRBB ').strip('()')} − {rival}" for method, rival in pairs]
+    names = [f"{method.removeprefix('GRBB ').strip('()')} over {rival}" for method, rival in pairs]
     lines = [f"| {trees} trees | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
     for data in curves.data:
         leads = [curves.lead(data, *pair, trees) for pair in pairs]
-        cells = [{"ahead": f"**{x}**", "behind": f"*{x}* (!)", "level": str(x) if x.n else ""}[x.verdict] for x in leads]
+        cells = [
+            {"ahead": f"**{x}**", "behind": f"*{x}* (!)", "level": str(x) if x.n else ""}[x.verdict] for x in leads
+        ]
         lines.append(f"| {curves.title(data)} | " + " | ".join(cells) + " |")
     return lines
 
