@@ -1,1 +1,1 @@
-"""The experiments of the paper: its methods and baselines, and how their hyper-parameters are found."""
+"""The experiments of the paper: its methods, and how their hyper-parameters are found."""
