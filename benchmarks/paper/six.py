@@ -30,7 +30,7 @@ from benchmarks.splits import draw
 from benchmarks.trial_rows import missing_of
 
 SETS = ("coil20", "usps", "isolet", "mnist3v8", "cbcl_faces", "mq2008")
-QUICK = ("digits1v8", "wine")
+QUICK = ("wine",)
 RANKING = "mq2008"
 TREES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 150, 200)
 N_LABELS, N_LABELED_QUERIES, N_SEEDS = 20, 2, 10

@@ -15,7 +15,7 @@ SHOWN_TREES = (10, 50, 200)
 STYLES: dict[str, tuple[str, str]] = {
     "GBRT": ("#555555", "-"),
     "LapGBRT": ("#e69f00", "-"),
-    "GRBB (paper)": ("#d55e00", "-"),
+    "GRBB (paper)": ("#cc79a7", "-"),
     "GRBB (corrected)": ("#009e73", "-"),
     "GRBB (default)": ("#0072b2", "-"),
     "GRBB (default, untuned)": ("#56b4e9", "--"),
@@ -90,7 +90,7 @@ def means_table(curves: Curves, trees: int) -> list[str]:
         winner, cells = curves.winner(data, trees), []
         for method in curves.methods:
             mean = curves.mean(data, method, trees)
-            text = f"{mean.value:.3f} ± {mean.error:.3f}" if mean.n else ""
+            text = f"{mean.value:.3f}" + (f" ± {mean.error:.3f}" if mean.n > 1 else "") if mean.n else ""
             cells.append(f"**{text}**" if method == winner else text)
         lines.append(f"| {curves.title(data)} | " + " | ".join(cells) + " |")
     return lines
@@ -111,7 +111,7 @@ def leads_table(curves: Curves, trees: int) -> list[str]:
     for data in curves.data:
         leads = [curves.lead(data, *pair, trees) for pair in pairs]
         cells = [
-            {"ahead": f"**{x}**", "behind": f"*{x}* (!)", "level": str(x) if x.n else ""}[x.verdict] for x in leads
+            {"ahead": f"**{x}**", "behind": f"*{x}* (!)", "level": str(x) if x.n > 1 else ""}[x.verdict] for x in leads
         ]
         lines.append(f"| {curves.title(data)} | " + " | ".join(cells) + " |")
     return lines
@@ -139,12 +139,12 @@ def markdown(curves: Curves) -> str:
     for trees in (trees for trees in SHOWN_TREES if trees in curves.trees):
         lines += [*means_table(curves, trees), ""]
     lines += [
-        "Paired differences from the baselines. Bold: ahead by more than two standard errors; italic with (!): behind "
-        "by more than two.",
+        f"Paired differences from the baselines with {curves.trees[-1]} trees. Bold: ahead by more than two standard "
+        "errors; italic with (!): behind by more than two.",
+        "",
+        *leads_table(curves, curves.trees[-1]),
         "",
     ]
-    for trees in (trees for trees in SHOWN_TREES if trees in curves.trees):
-        lines += [*leads_table(curves, trees), ""]
     lines += [
         f"The fewest trees whose mean is within {NEAR:g} of the best mean of the same curve:",
         "",
@@ -184,7 +184,7 @@ def draw(curves: Curves, path: Path) -> None:
     for ax in axes[-1]:
         ax.set_xlabel("trees")
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), fontsize=9)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2 * columns, fontsize=9)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
