@@ -60,6 +60,16 @@ def test_margins_of_the_first_trees_are_those_of_the_library(
     assert_array_equal(model.margins(rows.X, [99])[0], model.margins(rows.X, [max(TREES)])[0])
 
 
+def test_a_start_that_is_not_zero_counts_once() -> None:
+    rows = small()
+    y = np.arange(60) % 3 == 0
+    booster = xgb.train({"objective": "binary:logistic", "base_score": 0.8, "nthread": 1}, xgb.DMatrix(rows.X, y), 4)
+    margins = Boosted(booster).margins(rows.X, [1, 3, 4])
+    for own, trees in zip(margins, (1, 3, 4), strict=True):
+        expected = booster.predict(xgb.DMatrix(rows.X), output_margin=True, iteration_range=(0, trees))
+        assert_allclose(own, expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_features_of_a_prefix_are_the_columns_its_trees_split_on(trained: list[Any], library: boosted.Library) -> None:
     model = fit(small(), PAPER, Settings(eta=0.3, depth=3), max(TREES), library=library)
