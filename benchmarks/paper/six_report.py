@@ -117,6 +117,22 @@ def leads_table(curves: Curves, trees: int) -> list[str]:
     return lines
 
 
+def claims_table(curves: Curves) -> list[str]:
+    """Return a table of the sets on which every GRBB is ahead of, level with and behind each baseline."""
+    shown = [trees for trees in SHOWN_TREES if trees in curves.trees]
+    rivals = [rival for rival in BASELINES if rival in curves.methods]
+    names = [f"over {rival}, {trees} trees" for rival in rivals for trees in shown]
+    lines = ["| sets ahead / level / behind | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
+    for method in (method for method in curves.methods if method not in BASELINES):
+        cells = []
+        for rival, trees in ((rival, trees) for rival in rivals for trees in shown):
+            leads = [curves.lead(data, method, rival, trees) for data in curves.data]
+            counts = Counter(lead.verdict for lead in leads if lead.n)
+            cells.append(f"{counts['ahead']} / {counts['level']} / {counts['behind']}")
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def near_top_table(curves: Curves) -> list[str]:
     """Return a table of the trees that each method needs to be near the top of its own curve."""
     lines = ["| | " + " | ".join(curves.methods) + " |", "|---" * (1 + len(curves.methods)) + "|"]
@@ -143,6 +159,10 @@ def markdown(curves: Curves) -> str:
         "errors; italic with (!): behind by more than two.",
         "",
         *leads_table(curves, curves.trees[-1]),
+        "",
+        "The same, counted over the sets:",
+        "",
+        *claims_table(curves),
         "",
     ]
     lines += [

@@ -74,6 +74,9 @@ def test_leads_over_the_baselines_and_trees_near_the_top() -> None:
     swapped = {"GBRT": "GRBB (paper)", "GRBB (paper)": "GBRT"}
     behind = Curves([r | {"method": swapped[r["method"]]} for r in small_results()])
     assert six_report.leads_table(behind, 200)[2] == "| a (10) | *-0.150 ± 0.033* (!) |"
+    assert six_report.claims_table(curves)[2] == "| GRBB (paper) | 1 / 1 / 0 | 1 / 1 / 0 |"
+    assert six_report.claims_table(behind)[0].endswith("| over GBRT, 10 trees | over GBRT, 200 trees |")
+    assert six_report.claims_table(behind)[2] == "| GRBB (paper) | 0 / 1 / 1 | 0 / 1 / 1 |"
     # GBRT gains .05 between 10 and 200 trees, the other nothing.
     assert (curves.near_top("a", "GBRT"), curves.near_top("a", "GRBB (paper)")) == (200, 10)
     assert curves.near_top("a", "LapGBRT") is None
