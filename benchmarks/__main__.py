@@ -17,6 +17,7 @@ QUESTIONS = {
     "variance": "benchmarks.variance",
     "rivals": "benchmarks.study",
     "equal_cost": "benchmarks.equal_cost",
+    "six": "benchmarks.paper.six",
     "speed": "benchmarks.speed",
 }
 #: Questions about time use all cores; the others run trials with one thread each, so that --jobs divides the machine.

@@ -14,9 +14,9 @@ from benchmarks.rivals import TREES, Fitted
 from benchmarks.runner import Row
 
 
-def missing_of(table: ResultTable, keys: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def missing_of(table: ResultTable, keys: Iterable[Mapping[str, Any]], n_rows: int = len(TREES)) -> tuple[str, ...]:
     """Return the methods of those trials that have not all of their rows."""
-    return tuple(key["method"] for key in keys if not table.has(key, len(TREES)))
+    return tuple(key["method"] for key in keys if not table.has(key, n_rows))
 
 
 def rows_of(

@@ -112,6 +112,9 @@ def folds_of(
 ) -> Iterator[NDArray[np.intp]]:
     """Yield the labelled rows to hide, fold by fold, so that both classes are always left.
 
+    A fold that would leave a single class is left out. If that is so for every query, documents are hidden by
+    themselves.
+
     Examples
     --------
     >>> y = np.array([0, -1, 0, 0, 1, 1, 1, -1])
@@ -130,11 +133,18 @@ def folds_of(
         queries = random.permutation(np.unique(groups[labeled]))
         for place, query in enumerate(queries):
             fold[labeled[groups[labeled] == query]] = place % n_folds
+    n_yielded = 0
     for number in range(n_folds):
         hidden = labeled[fold[labeled] == number]
         left = np.setdiff1d(labeled, hidden)
         if hidden.size and np.unique(y[left]).size == 2:
+            n_yielded += 1
             yield hidden
+    if n_yielded:
+        return
+    if groups is None:
+        raise ValueError("A search needs two labels of one class and one of the other: none can be hidden here.")
+    yield from folds_of(y, seed, n_folds=n_folds)
 
 
 def log_loss(margins: NDArray[Any], y: NDArray[Any]) -> float:
