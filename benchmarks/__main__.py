@@ -17,6 +17,9 @@ QUESTIONS = {
     "variance": "benchmarks.variance",
     "rivals": "benchmarks.study",
     "equal_cost": "benchmarks.equal_cost",
+    "scene15": "benchmarks.paper.scene15",
+    "ltr": "benchmarks.paper.ltr",
+    "prices": "benchmarks.paper.prices",
     "speed": "benchmarks.speed",
 }
 #: Questions about time use all cores; the others run trials with one thread each, so that --jobs divides the machine.

@@ -75,15 +75,23 @@ def tune(
                 raise optuna.TrialPruned
         return float(np.mean(losses))
 
+    first = Settings()
+    study = search(judge, {name: getattr(first, name) for name in method.space}, seed, n_trials)
+    return replace(first, **study.best_params), float(study.best_value)
+
+
+def search(
+    judge: Callable[[optuna.Trial], float], first: dict[str, Any], seed: int, n_trials: int = N_TRIALS
+) -> optuna.Study:
+    """Return the study of so many trials, of which `first` is the first."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(
         sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=4),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=3),
     )
-    first = Settings()
-    study.enqueue_trial({name: getattr(first, name) for name in method.space})
+    study.enqueue_trial(first)
     study.optimize(judge, n_trials=n_trials)
-    return replace(first, **study.best_params), float(study.best_value)
+    return study
 
 
 def propose(trial: optuna.Trial, method: Method) -> Settings:
