@@ -64,6 +64,8 @@ class Plan:
         Trees of every boosted model; prices may end training earlier.
     mus : tuple of float
         Trade-offs, in squared error per mean price of a feature that is bought alone.
+    per_row : bool
+        Whether `mus` are multiplied by the number of rows that a method learns from; gains are sums over these.
     exits : tuple of float
         Thresholds of Early-exit, or shares of documents to keep.
     is_ranking : bool
@@ -78,6 +80,7 @@ class Plan:
 
     n_trees: int = 200
     mus: tuple[float, ...] = MUS
+    per_row: bool = False
     exits: tuple[float, ...] = THRESHOLDS
     is_ranking: bool = False
     n_penalties: int = N_PENALTIES
@@ -129,6 +132,8 @@ class Trial:
 
     def _model(self, method: Method, mu: float = 0.0, library: Library = "xgboost") -> Boosted:
         scaled = mu / float(self.prices.mean()) * (1.0 if method in UNIT_HESSIAN else NEWTON)
+        if self.plan.per_row:
+            scaled *= np.sum(self.problem.y >= 0) if method.objective is None else self.problem.y.size
         settings = self.tuned(method)[0]
         return fit(self.rows, method, settings, self.plan.n_trees, costs=self.problem.costs, mu=scaled, library=library)
 

@@ -34,13 +34,17 @@ METRICS: dict[str, Callable[[NDArray[np.float64], Problem], float]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A set and a number of labels (or labelled queries), with the grids and, where not all, the methods."""
+    """A set and a number of labels (or labelled queries), with the grids.
+
+    `methods` and `n_seeds` are for a case that is too large for all methods or runs; `is_last` lets it wait for others.
+    """
 
     data: str
     n_labels: int
     plan: Plan
     methods: tuple[str, ...] = tuple(METHODS)
     n_seeds: int | None = None
+    is_last: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def missing(question: Question, table: ResultTable, options: Options) -> list[Ta
             lacking = tuple(m for m in asked if m in case.methods and not _has(table, question, case, m, seed))
             if lacking:
                 tasks.append(Task(case, seed, lacking))
-    return tasks
+    return sorted(tasks, key=lambda task: task.case.is_last)
 
 
 def _seeds(question: Question, case: Case, options: Options) -> int:
