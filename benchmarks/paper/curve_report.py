@@ -88,6 +88,11 @@ class Curves:
         self.methods = [method for method in STYLES if method in self.points]
         self.seeds = sorted({seed for runs in self.points.values() for seed in runs})
 
+    @property
+    def n_runs(self) -> str:
+        """How many runs there are, in words."""
+        return f"{len(self.seeds)} run{'s' if len(self.seeds) > 1 else ''}"
+
     def at(self, method: str, budget: float) -> dict[int, float]:
         """Return the value of each run under a budget."""
         return {
@@ -205,7 +210,7 @@ def markdown(
     for metric in metrics:
         parts = {(data, n): curves for (data, n, of), curves in sorted(found.items()) if of == metric}
         for (data, n_labels), curves in parts.items():
-            lines += [f"## {data}, {n_labels} {what}: {metric} ({len(curves.seeds)} runs)", ""]
+            lines += [f"## {data}, {n_labels} {what}: {metric} ({curves.n_runs})", ""]
             lines += [*budget_table(curves, budgets[data]), "", *lead_table(curves, budgets[data]), ""]
     first = next(iter(metrics))
     parts = {(data, n): curves for (data, n, of), curves in sorted(found.items()) if of == first}
@@ -234,7 +239,7 @@ def draw(found: Mapping[tuple[str, int, str], Curves], metric: str, what: str, p
             costs, values = curves.mean_curve(method)
             width = 2.0 if method in OURS else 1.1
             ax.plot(costs, values, color=color, marker=marker, ms=4, lw=width, zorder=3 if method in OURS else 2)
-        ax.set_title(f"{data}: {n_labels} {what}, {len(curves.seeds)} runs", fontsize=10)
+        ax.set_title(f"{data}: {n_labels} {what}, {curves.n_runs}", fontsize=10)
         ax.set_xscale("function", functions=_root())
         ax.set_xlim(0, curves.everything * 1.02)
         ax.set_xlabel("mean cost of a test row")
@@ -244,7 +249,7 @@ def draw(found: Mapping[tuple[str, int, str], Curves], metric: str, what: str, p
         ax.set_visible(False)
     known = [method for method in STYLES if any(method in curves.methods for curves in parts.values())]
     handles = [Line2D([], [], color=STYLES[m][0], marker=STYLES[m][1], ms=4, label=m) for m in known]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=9)
+    figure.legend(handles=handles, loc="outside lower center", ncols=3 if columns == 1 else 5, fontsize=9)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
