@@ -111,7 +111,7 @@ def linear_path(
     .. math:: \alpha_{\max} = \max_j \frac{1}{c_j} \left| \frac{1}{n} \sum_{i \le n} x_{ij} (\bar{y} - y_i) \right|
 
     with y = 0, 1 here. Each step is one of proximal gradients, which converges by itself and finds the columns and
-    their signs, and one of Newton on those columns, which is quick because with few labels they are few.
+    their signs, and one of Newton on those columns, none of which may change its sign. Few such steps are needed.
 
     Examples
     --------
@@ -241,36 +241,29 @@ class _Loss:
         used = np.flatnonzero((theta != 0) | (penalty == 0))
         old, signs = theta[used], np.where(penalty > 0, np.sign(theta), 0.0)[used]
         slope = self.gradient(theta)[used] + penalty[used] * signs
-        # More columns than labels have flat directions; the ridge makes them long steps, which the orthant ends.
-        H = self.hessian(theta, used) + 1e-8 * self.lipschitz * np.eye(used.size)
-        whole, within = _directions(H, slope, old, signs)
+        H = self.hessian(theta, used)
         before = self.value(theta) + float(penalty @ np.abs(theta))
         tried = theta.copy()
-        for step, direction in [(1.0, within), *((0.5**k, whole) for k in range(40))]:
-            new = old + step * direction
-            tried[used] = np.where(new * signs < 0, 0.0, new)
+        # More columns than labels have flat directions. The ridge (Levenberg and Marquardt) shortens steps along them.
+        for ridge in (1e-8, 1e-6, 1e-4, 1e-2, 1.0):
+            tried[used] = _within_orthant(H + ridge * self.lipschitz * np.eye(used.size), slope, old, signs)
             if self.value(tried) + float(penalty @ np.abs(tried)) < before:
                 return tried
         return theta
 
 
-def _directions(H: Array, slope: Array, old: Array, signs: Array) -> tuple[Array, Array]:
-    """Return Newton's direction, and that with columns that change sign going to 0 and the others making up for it.
-
-    The second is the better one, but it need not lead downhill, above all if H is nearly singular.
-    """
-    stays = np.ones(old.size, dtype=bool)
-    whole, within = None, -old
-    while True:
+def _within_orthant(H: Array, slope: Array, old: Array, signs: Array) -> Array:
+    """Return Newton's next point, with columns that would change sign at 0 and the others making up for it."""
+    new, stays = np.zeros_like(old), np.ones(old.size, dtype=bool)
+    while stays.any():
         right = H[np.ix_(stays, ~stays)] @ old[~stays] - slope[stays]
-        within[stays] = solve(H[np.ix_(stays, stays)], right, assume_a="pos")
-        if whole is None:
-            whole = within.copy()
-        crosses = stays & ((old + within) * signs < 0)
+        new[stays] = old[stays] + solve(H[np.ix_(stays, stays)], right, assume_a="pos")
+        crosses = new * signs < 0
         if not crosses.any():
-            return whole, within
+            break
+        new[crosses] = 0.0
         stays &= ~crosses
-        within[crosses] = -old[crosses]
+    return new
 
 
 def _violation(theta: Array, gradient: Array, penalty: Array) -> float:

@@ -15,6 +15,7 @@ from grbb_ext.graph._neighbors import Method
 from grbb_ext.graph._table_columns import fill_missing
 from grbb_ext.graph._weights import Weights, check_weights
 from grbb_ext.refinement._columns import TreeColumns, read_columns
+from grbb_ext.refinement._components import principal_columns
 from grbb_ext.refinement._settings import RefinedGraph
 
 
@@ -50,8 +51,8 @@ class RefinementBasis:
         How to refine.
     columns : TreeColumns
         Columns for the trees.
-    points : ndarray or csr_array of shape (N, d)
-        Columns for the distances: finite and scaled.
+    points : ndarray or csr_array of shape (N, d) or (N, c)
+        Columns for the distances: finite and scaled, or principal components of them.
     lists : NeighborLists or None
         Candidates: the nearest rows of every row, by distance. None where not every row will be a node: labelled rows
         have to be, so that the search waits for the labels.
@@ -121,6 +122,8 @@ def make_basis(
     points = columns.distance_columns()
     points = prepare_columns(points if warn_missing else fill_missing(points), scale)
     check_neighbors(n_neighbors, points)
+    if metric == "euclidean":
+        points = principal_columns(points, settings.n_components)
     search = Search(int(n_neighbors), weights, metric, method, n_jobs, verbose)
     basis = RefinementBasis(settings, columns, points, None, None, search, random_state)
     if not settings.every_row_a_node(points.shape[0]):

@@ -30,6 +30,11 @@ class RefinedGraph:
         Trees of a pass. None is 100, and 50 where the trees are found on a sample.
     n_candidates : int, default=30
         Nearest rows, by distance, among which a row finds its neighbours.
+    n_components : int or None, default=30
+        Where X has more columns, distances are those of so many principal components of the scaled columns, with noise
+        taken out and the large ones damped: component j is multiplied by
+        :math:`\lambda_j^{-1/4} \sqrt{1 - \lambda_{c+1} / \lambda_j}`. None keeps all columns, as do sparse rows and
+        metrics other than the Euclidean one.
     min_samples_leaf : int, default=30
         Fewest rows of a leaf; fewer where there are less than 40 times as many rows.
     max_features : float, default=0.3
@@ -55,15 +60,24 @@ class RefinedGraph:
     n_passes: int | None = None
     n_trees: int | None = None
     n_candidates: int = 30
+    n_components: int | None = 30
     min_samples_leaf: int = 30
     max_features: float = 0.3
     max_samples: int = 10_000
     max_nodes: int | None = 30_000
 
     def __post_init__(self) -> None:
-        for name in ("n_passes", "n_trees", "n_candidates", "min_samples_leaf", "max_samples", "max_nodes"):
+        for name in (
+            "n_passes",
+            "n_trees",
+            "n_candidates",
+            "n_components",
+            "min_samples_leaf",
+            "max_samples",
+            "max_nodes",
+        ):
             value = getattr(self, name)
-            if value is None and name in ("n_passes", "n_trees", "max_nodes"):
+            if value is None and name in ("n_passes", "n_trees", "n_components", "max_nodes"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{name} must be a positive integer, got {value!r}.")

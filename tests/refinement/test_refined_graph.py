@@ -209,7 +209,9 @@ def test_wrong_arguments(arguments, message):
         grbb_objective(**({"X": NOISY, "y": Y} | arguments))
 
 
-@pytest.mark.parametrize("name", ["n_passes", "n_trees", "n_candidates", "min_samples_leaf", "max_samples"])
+@pytest.mark.parametrize(
+    "name", ["n_passes", "n_trees", "n_candidates", "n_components", "min_samples_leaf", "max_samples"]
+)
 def test_wrong_settings(name):
     with pytest.raises(ValueError, match=f"{name} must be a positive integer"):
         RefinedGraph(**{name: 0})
@@ -223,7 +225,7 @@ def test_many_rows_are_refined_by_trees_of_a_sample():
     rows = np.hstack([2.0 * truth[:, None] + random.normal(size=(600, 3)), random.normal(size=(600, 60))])
     y = np.where(np.arange(600) < 20, truth, -1)
     plain = grbb_objective(rows, y, graph="knn", guard=False)
-    sampled = grbb_objective(rows, y, graph=RefinedGraph(n_trees=50, max_samples=300), guard=False)
+    sampled = grbb_objective(rows, y, graph=RefinedGraph(n_trees=50, n_components=None, max_samples=300), guard=False)
     found = sampled.refinement_
     assert found.rows.size == found.plain_targets.size == 300
     assert_array_equal(found.rows[:20], np.arange(20))
