@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.paper.boosted import Rows
 from benchmarks.paper.linear import Linear, linear_path
-from benchmarks.paper.tuning import N_TRIALS, folds_of, log_loss, search, some_rows
+from benchmarks.paper.tuning import N_TRIALS, log_loss, rows_and_folds, search
 from grbb_ext.graph import laplacian
 
 N_PENALTIES, SMALLEST = 20, 1e-4
@@ -68,17 +68,15 @@ def tune_manifold(
     loss : float
         Its log-loss on hidden labels.
     """
-    kept = some_rows(y, seed)
-    X, y, groups = X[kept], y[kept], None if groups is None else groups[kept]
-    rows = Rows(X, y)
-    folds = [(hidden, rows.hide(hidden)) for hidden in folds_of(y, seed, groups)]
+    rows, folds = rows_and_folds(X, y, seed, groups)
 
     def judge(trial: optuna.Trial) -> float:
         weight = trial.suggest_float("manifold", 1e-4, 1.0, log=True)
         chosen = Manifold(weight, trial.suggest_categorical("n_neighbors", [5, 9, 15]))
         losses: list[list[float]] = []
         for step, (hidden, learned) in enumerate(folds):
-            losses.append([log_loss(m.scores(X[hidden]), y[hidden]) for m in path_of(learned, prices, chosen)])
+            path = path_of(learned, prices, chosen)
+            losses.append([log_loss(m.scores(rows.X[hidden]), rows.y[hidden]) for m in path])
             trial.report(float(np.mean(losses, axis=0).min()), step)
             if step + 1 < len(folds) and trial.should_prune():
                 raise optuna.TrialPruned
