@@ -13,6 +13,20 @@ import numpy as np
 from benchmarks.paired import Mean, difference, mean_of
 
 OURS = ("GRBB (default)", "GRBB (paper)")
+#: The paper's comparisons: who is ahead of whom, it says, or which are close.
+PAIRS = (
+    ("GRBB (paper)", "Greedy Miser"),
+    ("GRBB (paper)", "LapLRL1"),
+    ("GRBB (default)", "Greedy Miser"),
+    ("GRBB (default)", "LapLRL1"),
+    ("GRBB (default)", "GRBB (paper)"),
+    ("LRL1", "GBRT"),
+    ("LRL1", "Greedy Miser"),
+    ("LapLRL1", "LRL1"),
+    ("Greedy Miser", "GBRT"),
+    ("Greedy Miser", "CEGB"),
+    ("Early-exit", "GBRT"),
+)
 STYLES = {
     "LRL1": ("#a6a6a6", "v"),
     "LapLRL1": ("#5f5f5f", "^"),
@@ -159,15 +173,31 @@ def lead_table(curves: Curves, budgets: Iterable[float]) -> list[str]:
         return []
     lines = ["| mean lead over | " + " | ".join(ours) + " |", "|---" * (1 + len(ours)) + "|"]
     for other in curves.methods:
-        cells = []
-        for method in ours:
-            lead = curves.lead(method, other, budgets) if method != other else None
-            text = "" if lead is None or lead.n == 0 else str(lead) if lead.n > 1 else f"{lead.value:+.3f}"
-            verdict = "level" if lead is None else lead.verdict
-            cells.append({"ahead": f"**{text}**", "behind": f"*{text}* (!)", "level": text}[verdict])
+        cells = ["" if method == other else _lead(curves.lead(method, other, budgets)) for method in ours]
         if any(cells):
             lines.append(f"| {other} | " + " | ".join(cells) + " |")
     return lines
+
+
+def pairs_table(parts: Mapping[tuple[str, int], Curves], budgets: Mapping[tuple[str, int], list[float]]) -> list[str]:
+    """Return the paper's comparisons, one method minus another, by set and number of labels."""
+    heads = [f"{data}, {n_labels}" for data, n_labels in parts]
+    lines = ["| first minus second | " + " | ".join(heads) + " |", "|---" * (1 + len(heads)) + "|"]
+    for first, second in PAIRS:
+        cells = [
+            _lead(curves.lead(first, second, budgets[part])) if {first, second} <= set(curves.methods) else ""
+            for part, curves in parts.items()
+        ]
+        if any(cells):
+            lines.append(f"| {first} - {second} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _lead(lead: Mean) -> str:
+    if lead.n == 0:
+        return ""
+    text = str(lead) if lead.n > 1 else f"{lead.value:+.3f}"
+    return {"ahead": f"**{text}**", "behind": f"*{text}* (!)", "level": text}[lead.verdict]
 
 
 def reach_table(parts: Mapping[tuple[str, int], Curves]) -> list[str]:
@@ -209,6 +239,10 @@ def markdown(
     ]
     for metric in metrics:
         parts = {(data, n): curves for (data, n, of), curves in sorted(found.items()) if of == metric}
+        lines += [f"## Summary: {metric}", "", "Leads at low cost, over the cheaper half of the costs:", ""]
+        lines += [*pairs_table(parts, {part: cheaper_half(budgets[part[0]]) for part in parts}), ""]
+        lines += ["Leads over all costs:", ""]
+        lines += [*pairs_table(parts, {part: list(budgets[part[0]]) for part in parts}), ""]
         for (data, n_labels), curves in parts.items():
             lines += [f"## {data}, {n_labels} {what}: {metric} ({curves.n_runs})", ""]
             lines += [*budget_table(curves, budgets[data]), "", *lead_table(curves, budgets[data]), ""]
@@ -217,6 +251,18 @@ def markdown(
     lines += ["## What the grids buy", "", "Mean cost of the cheapest and of the dearest point:", ""]
     lines += [*reach_table(parts), ""]
     return "\n".join(lines)
+
+
+def cheaper_half(budgets: Iterable[float]) -> list[float]:
+    """Return the lower half of some costs, without the middle one.
+
+    Examples
+    --------
+    >>> cheaper_half([5.0, 1.0, 9.0])
+    [1.0]
+    """
+    ordered = sorted(budgets)
+    return ordered[: len(ordered) // 2]
 
 
 def draw(found: Mapping[tuple[str, int, str], Curves], metric: str, what: str, path: Path) -> None:

@@ -60,7 +60,7 @@ def _flights() -> tuple[NDArray[np.float32], NDArray[np.int64], list[str]]:
 FLIGHTS = curves.Case(
     "flights",
     FLIGHTS_LABELS,
-    Plan(n_trees=60, mus=(0.0, 4.0**-4, 4.0**-3, 4.0**-2), per_row=True),
+    Plan(n_trees=100, mus=(0.0, *(4.0**power for power in range(-5, 0))), per_row=True),
     (NOTHING, "GBRT", "Early-exit", "Greedy Miser", "CEGB", "LRL1", "GRBB (default)"),
     FLIGHTS_SEEDS,
     is_last=True,

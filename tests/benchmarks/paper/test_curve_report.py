@@ -13,6 +13,7 @@ from benchmarks.paper.curve_report import (
     effort,
     lead_table,
     markdown,
+    pairs_table,
     reach_table,
 )
 
@@ -73,6 +74,14 @@ def test_leads_are_averaged_over_budgets_first() -> None:
     assert not any("GRBB (default) |" in line for line in table[2:])
 
 
+def test_the_papers_comparisons_by_set_and_labels() -> None:
+    curves = Curves(small(), "no features")
+    lines = pairs_table({("toy", 10): curves}, {("toy", 10): [4, 10]})
+    # LRL1 is at .5 under 4, and at .5 and 1.1 in turn under 10; GBRT at .5 and .75: -.125 and .175.
+    assert lines[0] == "| first minus second | toy, 10 |"
+    assert lines[2:] == ["| LRL1 - GBRT | +0.025 ± 0.067 |"]
+
+
 def test_mean_curves_go_from_large_to_small_mu() -> None:
     curves = Curves(small(), "no features")
     assert curves.mean_curve("GRBB (default)") == ([4.0, 16.0], pytest.approx([0.8, 0.905]))
@@ -91,5 +100,6 @@ def test_all_tables_and_the_picture(tmp_path: Path) -> None:
     text = markdown(small(), {"toy": (4, 10, 16)}, ("accuracy",), "labels", "no features")
     assert "## toy, 10 labels: accuracy (6 runs)" in text
     assert "| all features | 20 |" in text
+    assert "Leads at low cost" in text
     draw(curves_of(small(), "no features"), "accuracy", "labels", tmp_path / "toy.png")
     assert (tmp_path / "toy.png").read_bytes().startswith(b"\x89PNG")
