@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,15 @@ def test_a_run_goes_on_where_it_was_and_the_report_needs_the_csv_only(
     details = {r["method"]: json.loads(r["details"]) for r in rows}
     assert details[NOTHING]["everything"] == 15.0
     assert {"eta", "depth", "loss"} <= details["GBRT"].keys()
+
+
+@pytest.mark.parametrize("module", [scene15, ltr, prices])
+def test_tasks_can_go_to_other_processes(module: Any) -> None:
+    assert module.QUESTION.budgets.keys() >= {
+        case.data for case in (*module.QUESTION.cases, *module.QUESTION.quick_cases)
+    }
+    task = curves.Task(module.QUESTION.cases[0], 0, ("GBRT",))
+    assert pickle.loads(pickle.dumps((module.work, task))) == (module.work, task)
 
 
 def test_scene15_in_a_quick_run(tmp_path: Path) -> None:
