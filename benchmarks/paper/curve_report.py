@@ -76,7 +76,8 @@ def at_budget(points: Iterable[Measured], budget: float, nothing: float) -> floa
     (0.5, 0.7, 0.8)
     """
     allowed = [point for point in points if point.cost <= budget + 1e-9]
-    return max(allowed).value if allowed else nothing
+    # By cost and effort alone: a maximum over whole points would let the test value decide between equals.
+    return max(allowed, key=lambda point: (point.cost, point.effort)).value if allowed else nothing
 
 
 class Curves:

@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks.paper.curve_report import (
     Curves,
+    Measured,
+    at_budget,
     budget_table,
     curves_of,
     draw,
@@ -54,6 +56,8 @@ def test_values_under_a_budget_by_hand() -> None:
 def test_the_dearest_point_counts_even_if_a_cheaper_one_tests_better() -> None:
     rows = [row("GBRT", 0, {"first": 10}, 1, 0.9), row("GBRT", 0, {"first": 20}, 2, 0.6)]
     assert Curves(rows, "no features").at("GBRT", 5) == {0: 0.6}
+    equal = [Measured(2, 1, 0.6, "first"), Measured(2, 1, 0.9, "second")]
+    assert at_budget(equal, 5, 0.5) == 0.6  # not the one that tests better
 
 
 def test_bold_needs_two_errors_against_every_other_method() -> None:
