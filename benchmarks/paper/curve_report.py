@@ -273,6 +273,7 @@ def draw(found: Mapping[tuple[str, int, str], Curves], metric: str, what: str, p
     mpl.use("agg")
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
 
     parts = {(data, n): curves for (data, n, of), curves in sorted(found.items()) if of == metric}
     columns = min(2, len(parts))
@@ -288,6 +289,7 @@ def draw(found: Mapping[tuple[str, int, str], Curves], metric: str, what: str, p
             ax.plot(costs, values, color=color, marker=marker, ms=4, lw=width, zorder=3 if method in OURS else 2)
         ax.set_title(f"{data}: {n_labels} {what}, {curves.n_runs}", fontsize=10)
         ax.set_xscale("function", functions=_root())
+        ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlim(0, curves.everything * 1.02)
         ax.set_xlabel("mean cost of a test row")
         ax.set_ylabel(metric)
