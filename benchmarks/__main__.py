@@ -18,6 +18,9 @@ QUESTIONS = {
     "rivals": "benchmarks.study",
     "equal_cost": "benchmarks.equal_cost",
     "six": "benchmarks.paper.six",
+    "scene15": "benchmarks.paper.scene15",
+    "ltr": "benchmarks.paper.ltr",
+    "prices": "benchmarks.paper.prices",
     "speed": "benchmarks.speed",
 }
 #: Questions about time use all cores; the others run trials with one thread each, so that --jobs divides the machine.

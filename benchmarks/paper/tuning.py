@@ -58,11 +58,9 @@ def tune(
     loss : float
         Its log-loss on hidden labels.
     """
-    kept = some_rows(y, seed)
-    X, y, groups = X[kept], y[kept], None if groups is None else groups[kept]
-    rows = Rows(X, y, MAX_BIN)
     n_trees = min(n_trees, MAX_TREES)
-    folds = [(hidden, rows.hide(hidden)) for hidden in folds_of(y, seed, groups)]
+    rows, folds = rows_and_folds(X, y, seed, groups)
+    X, y = rows.X, rows.y
 
     def judge(trial: optuna.Trial) -> float:
         settings = propose(trial, method)
@@ -75,15 +73,33 @@ def tune(
                 raise optuna.TrialPruned
         return float(np.mean(losses))
 
+    first = Settings()
+    study = search(judge, {name: getattr(first, name) for name in method.space}, seed, n_trials)
+    return replace(first, **study.best_params), float(study.best_value)
+
+
+def search(
+    judge: Callable[[optuna.Trial], float], first: dict[str, Any], seed: int, n_trials: int = N_TRIALS
+) -> optuna.Study:
+    """Return the study of so many trials, of which `first` is the first."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(
         sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=4),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=3),
     )
-    first = Settings()
-    study.enqueue_trial({name: getattr(first, name) for name in method.space})
+    study.enqueue_trial(first)
     study.optimize(judge, n_trials=n_trials)
-    return replace(first, **study.best_params), float(study.best_value)
+    return study
+
+
+def rows_and_folds(
+    X: NDArray[Any], y: NDArray[Any], seed: int, groups: NDArray[Any] | None = None
+) -> tuple[Rows, list[tuple[NDArray[np.intp], Rows]]]:
+    """Return the rows that take part in a search, and for each fold what is hidden and the rows without it."""
+    kept = some_rows(y, seed)
+    rows = Rows(X[kept], y[kept], MAX_BIN)
+    hidden = folds_of(rows.y, seed, None if groups is None else groups[kept])
+    return rows, [(fold, rows.hide(fold)) for fold in hidden]
 
 
 def propose(trial: optuna.Trial, method: Method) -> Settings:
