@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from benchmarks import study_report
 from benchmarks.data import is_available, load
 from benchmarks.options import Options
+from benchmarks.readme_table import readme_tables
 from benchmarks.results import ROW, ResultTable
 from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, Problem, bins
 from benchmarks.runner import Row, run_tasks
@@ -25,7 +26,7 @@ INSIDE = ("digits", "scene15", "coil20", "usps", "mnist3v8", "cbcl_faces", "isol
 OUTSIDE = ("wine", "breast_cancer", "flights", "mq2008", "digits1v8", "digits4v9", "usps3v5")
 QUICK = ("digits1v8", "wine")
 LABELS = (20, 5, 100)
-SLOW = ("self-training", "paper", "labeled only, all bins", "laplace, booster", "poisson, booster")
+SLOW = ("self-training", "paper", "laplace, booster", "poisson, booster")
 N_SEEDS, QUICK_SEEDS = 20, 4
 
 
@@ -43,8 +44,9 @@ class Task(NamedTuple):
 def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int, int, int]]]:
     """Return methods, and data set, noise, number of labels, seed and most training rows, the most important first.
 
-    First 20 labels on clean columns, for all sets, seed by seed; then with irrelevant columns; then 5 and 100 labels.
-    In each stage the methods that take longest come last. A run that is stopped early has the same seeds for all sets.
+    First 20 labels on clean columns, for all sets, seed by seed; then with irrelevant columns, which the sets `OUTSIDE`
+    do not get unless they are asked for by name; then 5 and 100 labels. In each stage the methods that take longest
+    come last. A run that is stopped early has the same seeds for all sets.
     """
     names = options.data or (QUICK if options.quick else (*INSIDE, *OUTSIDE))
     known = [name for name in names if options.data or is_available(name)]
@@ -58,7 +60,8 @@ def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int,
     for n_labels, noises in stages:
         for slow in (False, True):
             methods = [m for m in asked if (m in SLOW) == slow]
-            for seed, noise, name in product(range(n_seeds), noises, known):
+            sets = known if noises == clean or options.data or options.quick else [name for name in known if name in INSIDE]
+            for seed, noise, name in product(range(n_seeds), noises, sets):
                 yield methods, (name, noise, n_labels, seed, options.rows or MAX_TRAIN)
 
 
@@ -109,4 +112,5 @@ def run(options: Options) -> int:
     failures = 0 if options.report else run_tasks(table, missing(table, options), work, "rivals", options.jobs)
     if rows := table.read():
         print(study_report.write(rows, options.folder, name))
+        (options.folder / f"{name}_readme.md").write_text(readme_tables(study_report.Study(rows)))
     return failures

@@ -115,3 +115,7 @@ def test_examples_share_a_namespace_and_keep_their_lines():
 def test_unknown_commands_are_found():
     assert unknown_commands(SAMPLE) == ["[nonsense]", "make coffee"]
     assert unknown_commands("```console\n$ make test\n$ python -m pip install -e '.[dev]'\n```\n") == []
+
+
+def test_table_is_that_of_the_results():
+    assert (ROOT / "docs/results/rivals_readme.md").read_text() in (ROOT / "README.md").read_text()

@@ -37,7 +37,6 @@ OURS: dict[str, Method] = {
 #: All methods, in the order of the tables.
 METHODS: dict[str, Method] = OURS | {
     "labeled only": fit_labeled,
-    "labeled only, all bins": _ours.labeled_bins,
     "hard": _propagate.hard,
     "soft": _propagate.soft,
     "hard, PCA graph": _propagate.hard_pca,

@@ -31,11 +31,6 @@ def paper(problem: Problem) -> Fitted:
     return fit_objective(problem, grbb_objective(None, problem.split.y, graph=graph, preset="paper", verbose=False))
 
 
-def labeled_bins(problem: Problem) -> Fitted:
-    """Learn from the labelled rows only, but with the bins of all rows, as ``rule="labeled"`` does."""
-    return fit_objective(problem, grbb_objective(None, problem.split.y, rule="labeled", verbose=False))
-
-
 def default_affordable(problem: Problem) -> Fitted:
     """Take the default, with a graph on the columns that the budget could buy one by one."""
     assert problem.limit is not None

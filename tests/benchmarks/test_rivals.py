@@ -73,7 +73,6 @@ def test_labeled_only_is_the_booster_on_the_labeled_rows() -> None:
         ("hard", {"propagation": "nonlocal", "hard": True}),
         ("soft", {"propagation": "nonlocal", "sharpen": 1.0}),
         ("knn smooth", {"sharpen": 3.0, "propagation": "smooth"}),
-        ("labeled only, all bins", {"rule": "labeled"}),
     ],
 )
 def test_a_member_of_the_family_is_what_the_package_gives(method: str, settings: dict[str, object]) -> None:

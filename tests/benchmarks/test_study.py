@@ -105,6 +105,12 @@ def test_the_most_important_trials_come_first() -> None:
     assert len(order) == 2 * 2 * 2 * 3 * 3  # fast and slow methods, sets, seeds, numbers of labels, kinds of columns
 
 
+def test_irrelevant_columns_are_for_the_sets_inside() -> None:
+    kinds = {(name, noise) for _, (name, noise, *_) in study.splits(Options(seeds=1))}
+    assert {("digits", "none"), ("digits", "gaussian"), ("wine", "none")} <= kinds
+    assert ("wine", "gaussian") not in kinds
+
+
 def test_only_missing_methods_run_and_two_processes_give_the_same_rows(tmp_path: Path) -> None:
     options = Options(methods=("labeled only", "hard"), data=("wine",), seeds=1, labels=(20,), output=tmp_path)
     table = ResultTable(tmp_path / "rivals.csv", row=ROW)
