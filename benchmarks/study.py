@@ -60,7 +60,8 @@ def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int,
     for n_labels, noises in stages:
         for slow in (False, True):
             methods = [m for m in asked if (m in SLOW) == slow]
-            sets = known if noises == clean or options.data or options.quick else [name for name in known if name in INSIDE]
+            every_set = noises == clean or options.data or options.quick
+            sets = [name for name in known if every_set or name in INSIDE]
             for seed, noise, name in product(range(n_seeds), noises, sets):
                 yield methods, (name, noise, n_labels, seed, options.rows or MAX_TRAIN)
 
