@@ -12,6 +12,8 @@ from grbb_ext.losses import Loss, SquaredErrorLoss
 
 # A held-out probability counts as at least this: one surprise is no proof.
 _FLOOR = 0.01
+# Odds of more than a hundred before the labels are asked would leave them no say.
+_SMOOTHEST = 0.99
 # Below this weight of the graph the user is told.
 _DOUBTFUL = 0.25
 
@@ -35,23 +37,27 @@ class Evidence:
         Weight of the graph in the targets; the forest has the rest.
     n_labels : int
         Labels that were looked at.
+    smoothness : float
+        Share of the variance of what the forest says that means over neighbours explain, over all rows.
 
     Examples
     --------
-    >>> print(Evidence(graph_log_likelihood=-0.6, forest_log_likelihood=-0.3, graph_weight=0.1, n_labels=20))
+    >>> print(Evidence(-0.6, -0.3, graph_weight=0.1, n_labels=20, smoothness=0.5))
     20 labels, each held out: log-likelihood -0.60 under the graph, -0.30 under trees on the labelled rows alone; \
-the graph has 10 % of the weight
+neighbours explain 50 % of what the trees say; the graph has 10 % of the weight
     """
 
     graph_log_likelihood: float
     forest_log_likelihood: float
     graph_weight: float
     n_labels: int
+    smoothness: float = 0.0
 
     def __str__(self) -> str:
         return (
             f"{self.n_labels} labels, each held out: log-likelihood {self.graph_log_likelihood:.2f} under the graph, "
             f"{self.forest_log_likelihood:.2f} under trees on the labelled rows alone; "
+            f"neighbours explain {100 * self.smoothness:.0f} % of what the trees say; "
             f"the graph has {100 * self.graph_weight:.0f} % of the weight"
         )
 
@@ -70,12 +76,15 @@ def weigh(
     forest: NDArray[np.float64],
     targets: NDArray[np.float64],
     loss: Loss,
+    smoothness: float = 0.0,
 ) -> Evidence:
     r"""Weigh two experts by their predictions of held-out labels.
 
-    Before any label both count alike, so that the weight of the graph is its posterior probability
+    Before any label is held out the odds for the graph are :math:`1 / (1 - R^2)`, the variance of what the forest says
+    over that which neighbours leave unexplained (:func:`smoothness`): even, where they explain nothing. The weight of
+    the graph is then its posterior probability
 
-    .. math:: w = \frac{e^{\ell_G}}{e^{\ell_G} + e^{\ell_F}}, \qquad
+    .. math:: w = \frac{e^{\ell_G}}{e^{\ell_G} + (1 - R^2)\, e^{\ell_F}}, \qquad
        \ell = \sum_{i \in l} \log \hat p_i(y_i) \quad \text{or} \quad
        \ell = -\frac{n}{2} \log \frac{2 \pi e}{n} \sum_{i \in l} (y_i - \hat y_i)^2
 
@@ -89,6 +98,8 @@ def weigh(
         Their targets: 0/1, one-hot, or values.
     loss : Loss
         The loss.
+    smoothness : float, default=0
+        :math:`R^2`; more than .99 counts as .99.
 
     Returns
     -------
@@ -104,9 +115,9 @@ def weigh(
     """
     n = targets.shape[0]
     means = [_log_likelihood(expert, targets, loss) for expert in (graph, forest)]
-    against = n * (means[1] - means[0])
+    against = n * (means[1] - means[0]) + np.log(1.0 - min(smoothness, _SMOOTHEST))
     weight = 1.0 / (1.0 + np.exp(np.clip(against, -700.0, 700.0)))
-    return Evidence(float(means[0]), float(means[1]), float(weight), n)
+    return Evidence(float(means[0]), float(means[1]), float(weight), n, smoothness)
 
 
 def _log_likelihood(predicted: NDArray[np.float64], targets: NDArray[np.float64], loss: Loss) -> float:

@@ -27,6 +27,7 @@ def labeled_forest(
     columns: TreeColumns,
     labels: Labels,
     *,
+    components: NDArray[np.floating] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -43,6 +44,8 @@ def labeled_forest(
         Columns of all rows; a category is its code, so that no label is looked at.
     labels : Labels
         The labels.
+    components : ndarray of shape (N, c) or None, default=None
+        Further columns: principal components of many, each of which would say little alone.
     random_state : int, default=0
         Seed of the trees.
     n_jobs : int or None, default=None
@@ -68,6 +71,8 @@ def labeled_forest(
     ([False, True], [False, True])
     """
     X = columns.coded()
+    if components is not None:
+        X = np.hstack([X, components])
     X_l, n = X[labels.labeled], labels.labeled.size
     order = _fixed_order(X_l, labels.targets)
     forest = ExtraTreesRegressor(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext._caller import warn_caller
 from grbb_ext.graph import laplacian
-from grbb_ext.guard import Evidence, labeled_forest, weigh
+from grbb_ext.guard import Evidence, labeled_forest, smoothness, weigh
 from grbb_ext.labels import Labels, read_labels
 from grbb_ext.losses import class_probabilities
 from grbb_ext.losses._base import Floats
@@ -297,13 +297,15 @@ class GRBBObjective:
         of_forest, unseen = labeled_forest(
             self._columns,
             labels,
+            components=self._source.components if isinstance(self._source, RefinementBasis) else None,
             random_state=self._settings.random_state,
             n_jobs=self._settings.solver_settings["n_jobs"],
             verbose=self._settings.solver_settings["verbose"],
         )
         values, mean = centered_labels(labels.targets, labels.loss)
         held_out = finish_targets(operator.leave_one_out(values), mean, labels.loss)
-        self.evidence_ = weigh(held_out, unseen, labels.targets, labels.loss)
+        graph = self.graph_ if self.refinement_ is None else self.refinement_.plain
+        self.evidence_ = weigh(held_out, unseen, labels.targets, labels.loss, smoothness(graph, of_forest))
         self.evidence_.warn_if_doubtful()
         q = soft_targets(operator, labels.targets, labels.loss, sharpen=sharpen)
         if labels.classes is not None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grbb_ext.graph._columns import Matrix, Scale, prepare_columns
 from grbb_ext.graph._lists import NeighborLists, check_neighbors, search_lists
 from grbb_ext.graph._neighbors import Method
+from grbb_ext.graph._normal_scores import NormalScores
 from grbb_ext.graph._table_columns import fill_missing
 from grbb_ext.graph._weights import Weights, check_weights
 from grbb_ext.refinement._columns import TreeColumns, read_columns
@@ -52,7 +53,7 @@ class RefinementBasis:
     columns : TreeColumns
         Columns for the trees.
     points : ndarray or csr_array of shape (N, d) or (N, c)
-        Columns for the distances: finite and scaled, or principal components of them.
+        Columns for the distances: finite and scaled, with normal scores beside them, or principal components of these.
     lists : NeighborLists or None
         Candidates: the nearest rows of every row, by distance. None where not every row will be a node: labelled rows
         have to be, so that the search waits for the labels.
@@ -71,6 +72,12 @@ class RefinementBasis:
     plain: sp.csr_array | None
     search: Search
     random_state: int
+
+    @property
+    def components(self) -> NDArray[np.floating] | None:
+        """Principal components, where they are fewer than the columns; else None."""
+        few = not sp.issparse(self.points) and self.points.shape[1] < self.columns.numbers.shape[1]
+        return self.points if few else None
 
     def subset(self, rows: NDArray[np.intp]) -> RefinementBasis:
         """Cut to some of the rows."""
@@ -123,7 +130,10 @@ def make_basis(
     points = prepare_columns(points if warn_missing else fill_missing(points), scale)
     check_neighbors(n_neighbors, points)
     if metric == "euclidean":
-        points = principal_columns(points, settings.n_components)
+        if settings.normal_scores and scale is not None and not sp.issparse(points):
+            points = principal_columns(points, settings.n_components, NormalScores(points))
+        else:
+            points = principal_columns(points, settings.n_components)
     search = Search(int(n_neighbors), weights, metric, method, n_jobs, verbose)
     basis = RefinementBasis(settings, columns, points, None, None, search, random_state)
     if not settings.every_row_a_node(points.shape[0]):

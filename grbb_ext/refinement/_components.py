@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
@@ -13,7 +15,9 @@ _MOST_ROWS, _MOST_COLUMNS = 50_000, 1_000
 _ROWS_PER_BLOCK = 65_536
 
 
-def principal_columns(X: Matrix, n_components: int | None) -> Matrix:
+def principal_columns(
+    X: Matrix, n_components: int | None, widened: Callable[[Matrix], Matrix] = lambda rows: rows
+) -> Matrix:
     r"""Replace many columns by a few principal components, with the noise taken out and the large ones damped.
 
     Component j, of variance :math:`\lambda_j` in the order of their size, is multiplied by
@@ -30,6 +34,8 @@ def principal_columns(X: Matrix, n_components: int | None) -> Matrix:
         Finite columns on one scale.
     n_components : int or None
         c. None, d <= c, or a sparse X leave the columns alone.
+    widened : callable, optional
+        Makes more columns of any rows of X, to be used in place of theirs.
 
     Returns
     -------
@@ -46,19 +52,21 @@ def principal_columns(X: Matrix, n_components: int | None) -> Matrix:
     >>> principal_columns(X, 5).std(axis=0).round(1).tolist()
     [2.0, 2.0, 0.3, 0.3, 0.1]
     """
-    if n_components is None or sp.issparse(X) or X.shape[1] <= n_components or X.shape[0] <= n_components + 1:
-        return X
-    mean = X.mean(axis=0, dtype=np.float64)
+    width = widened(X[:1]).shape[1]
+    if n_components is None or sp.issparse(X) or width <= n_components or X.shape[0] <= n_components + 1:
+        return widened(X)
     sample = X
     if X.shape[0] > _MOST_ROWS:
         sample = X[np.random.default_rng(0).choice(X.shape[0], _MOST_ROWS, replace=False)]
     # Centred beforehand and in double precision: the covariance of columns far from 0 would cancel.
+    sample = widened(sample)
+    mean = sample.mean(axis=0, dtype=np.float64)
     centered = sample - mean
     if not centered.any():
         return X
     pca = PCA(
         n_components + 1,
-        svd_solver="covariance_eigh" if X.shape[1] <= _MOST_COLUMNS else "randomized",
+        svd_solver="covariance_eigh" if width <= _MOST_COLUMNS else "randomized",
         random_state=0,
     ).fit(centered)
     variance = np.maximum(pca.explained_variance_, 0.0)
@@ -71,5 +79,5 @@ def principal_columns(X: Matrix, n_components: int | None) -> Matrix:
     result = np.empty((X.shape[0], n_components), dtype=X.dtype)
     for start in range(0, X.shape[0], _ROWS_PER_BLOCK):
         block = slice(start, start + _ROWS_PER_BLOCK)
-        result[block] = (X[block] - mean.astype(X.dtype)) @ directions
+        result[block] = (widened(X[block]) - mean.astype(X.dtype)) @ directions
     return result

@@ -31,10 +31,14 @@ class RefinedGraph:
     n_candidates : int, default=30
         Nearest rows, by distance, among which a row finds its neighbours.
     n_components : int or None, default=30
-        Where X has more columns, distances are those of so many principal components of the scaled columns, with noise
-        taken out and the large ones damped: component j is multiplied by
+        Where X has more columns, normal scores included, distances are those of so many principal components, with
+        noise taken out and the large ones damped: component j is multiplied by
         :math:`\lambda_j^{-1/4} \sqrt{1 - \lambda_{c+1} / \lambda_j}`. None keeps all columns, as do sparse rows and
         metrics other than the Euclidean one.
+    normal_scores : bool, default=True
+        Put normal scores, which are functions of the ranks alone, beside the columns before distances are taken, both
+        with the same total variance. They are left out with ``scale=None``, for sparse rows, and for metrics other
+        than the Euclidean one.
     min_samples_leaf : int, default=30
         Fewest rows of a leaf; fewer where there are less than 40 times as many rows.
     max_features : float, default=0.3
@@ -61,6 +65,7 @@ class RefinedGraph:
     n_trees: int | None = None
     n_candidates: int = 30
     n_components: int | None = 30
+    normal_scores: bool = True
     min_samples_leaf: int = 30
     max_features: float = 0.3
     max_samples: int = 10_000
@@ -81,6 +86,8 @@ class RefinedGraph:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        if not isinstance(self.normal_scores, bool | np.bool_):
+            raise ValueError(f"normal_scores must be True or False, got {self.normal_scores!r}.")
         if not 0 < self.max_features <= 1:
             raise ValueError(
                 f"max_features is a share of the columns, above 0 and at most 1; got {self.max_features!r}."

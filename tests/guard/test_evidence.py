@@ -22,6 +22,14 @@ def test_two_classes_by_hand():
     assert evidence.n_labels == 3
 
 
+def test_a_smooth_function_is_a_prior_for_the_graph():
+    graph, forest = np.array([0.2, 0.6, 0.9]), np.array([0.5, 0.5, 0.5])
+    evidence = weigh(graph, forest, Y, LogisticLoss(), smoothness=0.75)
+    assert_allclose(evidence.graph_weight, 4 * 0.432 / (4 * 0.432 + 0.125))
+    assert evidence.smoothness == 0.75
+    assert weigh(forest, forest, Y, LogisticLoss(), smoothness=1.0).graph_weight == pytest.approx(100 / 101)
+
+
 def test_several_classes_by_hand():
     graph = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
     forest = np.full((2, 3), 1 / 3)

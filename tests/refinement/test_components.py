@@ -90,6 +90,26 @@ def test_noise_columns_lose_their_say() -> None:
     assert same(10) > same(None) + 0.05
 
 
+def test_more_columns_of_the_same_rows() -> None:
+    X = np.random.default_rng(5).standard_normal((80, 4))
+
+    def widened(rows: np.ndarray) -> np.ndarray:
+        return np.hstack([rows, rows**3])
+
+    np.testing.assert_allclose(pdist(principal_columns(X, 3, widened)), pdist(principal_columns(widened(X), 3)))
+    np.testing.assert_array_equal(principal_columns(X, 8, widened), widened(X))
+
+
+def test_normal_scores_stand_beside_the_columns() -> None:
+    X = np.random.default_rng(6).lognormal(size=(80, 4))
+    for settings, shape in ((RefinedGraph(), 8), (RefinedGraph(normal_scores=False), 4)):
+        assert make_basis(X, settings, verbose=False).points.shape == (80, shape)
+    assert make_basis(X, RefinedGraph(), scale=None, verbose=False).points.shape == (80, 4)
+    basis = make_basis(X, RefinedGraph(n_components=3), verbose=False)
+    assert basis.components is basis.points
+    assert make_basis(X, RefinedGraph(n_components=6), verbose=False).components is None
+
+
 def test_other_metrics_keep_the_columns() -> None:
     X = np.random.default_rng(3).standard_normal((80, 40))
     for metric, shape in (("euclidean", 30), ("cosine", 40)):

@@ -11,7 +11,7 @@ TRUTH = np.arange(N) % 2
 X = np.column_stack([2.5 * TRUTH, np.zeros(N)]) + RANDOM.normal(size=(N, 2))
 X = np.hstack([X, RANDOM.normal(size=(N, 4))])
 Y = np.where(np.arange(N) < 24, TRUTH, -1)
-SMALL = RefinedGraph(n_passes=2, n_trees=20, n_candidates=30)
+SMALL = RefinedGraph(n_passes=2, n_trees=20, n_candidates=30, normal_scores=False)
 H = np.linspace(-1, 1, N)
 HELD_OUT = np.arange(8)
 REST = np.arange(8, N)

@@ -18,7 +18,7 @@ TRUTH = np.arange(N) % 2
 X = np.column_stack([2.5 * TRUTH, np.zeros(N)]) + RANDOM.normal(size=(N, 2))
 NOISY = np.hstack([X, RANDOM.normal(size=(N, 6))])
 Y = np.where(np.arange(N) < 12, TRUTH, -1)
-SMALL = RefinedGraph(n_passes=2, n_trees=20, n_candidates=30)
+SMALL = RefinedGraph(n_passes=2, n_trees=20, n_candidates=30, normal_scores=False)
 
 
 def dense_self_tuning(M, k=9):
@@ -65,7 +65,7 @@ def dense_refined(X, y, n_trees, n_passes, seed):
 
 @pytest.mark.parametrize("n_passes", [1, 2])
 def test_with_all_rows_as_candidates_it_is_the_dense_recipe(n_passes):
-    settings = RefinedGraph(n_passes=n_passes, n_trees=20, n_candidates=N - 1)
+    settings = RefinedGraph(n_passes=n_passes, n_trees=20, n_candidates=N - 1, normal_scores=False)
     obj = grbb_objective(NOISY, Y, graph=settings, scale="standard", random_state=3, guard=False)
     assert_allclose(obj.graph_.toarray(), dense_refined(NOISY, Y, 20, n_passes, 3), atol=1e-6)
     assert_allclose(obj.refinement_.targets, dense_targets(obj.graph_, Y), atol=1e-6)
@@ -126,7 +126,7 @@ def test_irrelevant_columns_hurt_it_less():
         y[:20] = truth[:20]
         plain, refined = (
             np.mean((grbb_objective(rows, y, graph=graph, guard=False).targets_[20:] > 0.5) == truth[20:])
-            for graph in ("knn", RefinedGraph(n_trees=50))
+            for graph in ("knn", RefinedGraph(n_trees=50, normal_scores=False))
         )
         gains.append(refined - plain)
     assert np.mean(gains) > 0.05
@@ -217,6 +217,8 @@ def test_wrong_settings(name):
         RefinedGraph(**{name: 0})
     with pytest.raises(ValueError, match="max_features is a share"):
         RefinedGraph(max_features=0.0)
+    with pytest.raises(ValueError, match="normal_scores must be True or False"):
+        RefinedGraph(normal_scores="yes")
 
 
 def test_many_rows_are_refined_by_trees_of_a_sample():
@@ -225,7 +227,8 @@ def test_many_rows_are_refined_by_trees_of_a_sample():
     rows = np.hstack([2.0 * truth[:, None] + random.normal(size=(600, 3)), random.normal(size=(600, 60))])
     y = np.where(np.arange(600) < 20, truth, -1)
     plain = grbb_objective(rows, y, graph="knn", guard=False)
-    sampled = grbb_objective(rows, y, graph=RefinedGraph(n_trees=50, n_components=None, max_samples=300), guard=False)
+    settings = RefinedGraph(n_trees=50, n_components=None, normal_scores=False, max_samples=300)
+    sampled = grbb_objective(rows, y, graph=settings, guard=False)
     found = sampled.refinement_
     assert found.rows.size == found.plain_targets.size == 300
     assert_array_equal(found.rows[:20], np.arange(20))
