@@ -18,6 +18,7 @@ from grbb_ext.graph._weights import Weights, check_weights
 from grbb_ext.refinement._columns import TreeColumns, read_columns
 from grbb_ext.refinement._components import principal_columns
 from grbb_ext.refinement._settings import RefinedGraph
+from grbb_ext.refinement._trees import n_threads
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,10 @@ def make_basis(
     points = prepare_columns(points if warn_missing else fill_missing(points), scale)
     check_neighbors(n_neighbors, points)
     if metric == "euclidean":
+        more = {}
         if settings.normal_scores and scale is not None and not sp.issparse(points):
-            points = principal_columns(points, settings.n_components, NormalScores(points))
-        else:
-            points = principal_columns(points, settings.n_components)
+            more = {"widened": NormalScores(points)}
+        points = principal_columns(points, settings.n_components, n_threads=n_threads(n_jobs), **more)
     search = Search(int(n_neighbors), weights, metric, method, n_jobs, verbose)
     basis = RefinementBasis(settings, columns, points, None, None, search, random_state)
     if not settings.every_row_a_node(points.shape[0]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +13,14 @@ from grbb_ext.graph._columns import Matrix
 
 # The directions of more rows are those of a sample; the covariance of more columns is not formed.
 _MOST_ROWS, _MOST_COLUMNS = 50_000, 1_000
-_ROWS_PER_BLOCK = 65_536
+_ROWS_PER_BLOCK = 16_384
 
 
 def principal_columns(
-    X: Matrix, n_components: int | None, widened: Callable[[Matrix], Matrix] = lambda rows: rows
+    X: Matrix,
+    n_components: int | None,
+    widened: Callable[[Matrix], Matrix] = lambda rows: rows,
+    n_threads: int = 1,
 ) -> Matrix:
     r"""Replace many columns by a few principal components, with the noise taken out and the large ones damped.
 
@@ -36,6 +40,8 @@ def principal_columns(
         c. None, d <= c, or a sparse X leave the columns alone.
     widened : callable, optional
         Makes more columns of any rows of X, to be used in place of theirs.
+    n_threads : int, default=1
+        Threads that share the rows.
 
     Returns
     -------
@@ -77,7 +83,11 @@ def principal_columns(
     factor[some] = kept[some] ** -0.25 * np.sqrt(1.0 - noise / kept[some])
     directions = (pca.components_[:-1] * factor[:, None]).T.astype(X.dtype)
     result = np.empty((X.shape[0], n_components), dtype=X.dtype)
-    for start in range(0, X.shape[0], _ROWS_PER_BLOCK):
+
+    def fill(start: int) -> None:
         block = slice(start, start + _ROWS_PER_BLOCK)
         result[block] = (widened(X[block]) - mean.astype(X.dtype)) @ directions
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(fill, range(0, X.shape[0], _ROWS_PER_BLOCK)))
     return result
