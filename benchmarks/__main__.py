@@ -38,6 +38,8 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--without", nargs="+", default=[], help="leave these methods out")
     result.add_argument("--data", nargs="+", default=[], help="only these data sets")
     result.add_argument("--labels", nargs="+", type=int, default=[], help="only these numbers of labels")
+    kinds = ("none", "gaussian", "permuted")
+    result.add_argument("--noise", nargs="+", choices=kinds, default=[], help="only these kinds of irrelevant columns")
     result.add_argument("--rows", type=int, help="the most training rows; the results get files of their own")
     result.add_argument("--report", action="store_true", help="only make tables and pictures from the CSV")
     result.add_argument("--forget", nargs="+", default=[], help="remove the rows of these methods first")

@@ -29,6 +29,8 @@ class Options:
         Methods to leave out.
     labels : tuple of int
         Only these numbers of labels; empty means all.
+    noise : tuple of str
+        Only these kinds of irrelevant columns; empty means all.
     rows : int or None
         The most training rows; None is the question's own number. Results go to files of their own.
     report : bool
@@ -46,6 +48,7 @@ class Options:
     without: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     labels: tuple[int, ...] = ()
+    noise: tuple[str, ...] = ()
     rows: int | None = None
     report: bool = False
     forget: tuple[str, ...] = ()

@@ -62,7 +62,8 @@ def splits(options: Options) -> Iterator[tuple[list[str], tuple[str, Noise, int,
             methods = [m for m in asked if (m in SLOW) == slow]
             every_set = noises == clean or options.data or options.quick
             sets = [name for name in known if every_set or name in INSIDE]
-            for seed, noise, name in product(range(n_seeds), noises, sets):
+            wanted = [noise for noise in noises if not options.noise or noise in options.noise]
+            for seed, noise, name in product(range(n_seeds), wanted, sets):
                 yield methods, (name, noise, n_labels, seed, options.rows or MAX_TRAIN)
 
 

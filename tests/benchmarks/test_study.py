@@ -109,6 +109,8 @@ def test_irrelevant_columns_are_for_the_sets_inside() -> None:
     kinds = {(name, noise) for _, (name, noise, *_) in study.splits(Options(seeds=1))}
     assert {("digits", "none"), ("digits", "gaussian"), ("wine", "none")} <= kinds
     assert ("wine", "gaussian") not in kinds
+    asked = {noise for _, (_, noise, *_) in study.splits(Options(seeds=1, data=("wine",), noise=("permuted",)))}
+    assert asked == {"permuted"}
 
 
 def test_only_missing_methods_run_and_two_processes_give_the_same_rows(tmp_path: Path) -> None:
