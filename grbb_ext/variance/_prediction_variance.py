@@ -108,9 +108,9 @@ def prediction_variance(
     >>> H = np.where(truth == 1, 2.0, -2.0)
     >>> v = prediction_variance(obj, H, lam=1.0)
     >>> round(v.mean, 5), v.method
-    (0.00101, 'dense')
+    (0.00109, 'dense')
     >>> round(prediction_variance(obj, H, lam=1.0, kind="fisher").mean, 5)
-    0.00887
+    0.0089
     """
     _check_choice("kind", kind, ("sandwich", "fisher"))
     _check_choice("curvature", curvature, ("logistic", "paper"))
