@@ -80,16 +80,19 @@ class Study:
         return {seed for seeds in self.values.values() for seed in seeds} - set(TUNING)
 
 
+def score_text(study: Study, setting: Setting, rival: str, seeds: Iterable[int] | None = None) -> str:
+    """Return on how many sets the reference is ahead / level / behind, and its mean lead; nothing without trials."""
+    counts, mean = study.score(setting, rival, seeds)
+    verdicts = " / ".join(str(counts[verdict]) for verdict in ("ahead", "level", "behind"))
+    return f"{verdicts}, {mean.value:+.3f}" if mean.n else ""
+
+
 def summary_table(study: Study, setting: Setting) -> list[str]:
     """Return a table with a row for each rival: sets ahead, level and behind, and mean lead, on both halves."""
     halves = {"all seeds": None, "tuning half": set(TUNING), "confirmation half": study.confirmation}
     lines = ["| " + study.reference + " against | " + " | ".join(halves) + " |", "|---" * (1 + len(halves)) + "|"]
     for rival in study.rivals:
-        cells = []
-        for seeds in halves.values():
-            counts, mean = study.score(setting, rival, seeds)
-            verdicts = " / ".join(str(counts[verdict]) for verdict in ("ahead", "level", "behind"))
-            cells.append(f"{verdicts}, {mean.value:+.3f}" if mean.n else "")
+        cells = [score_text(study, setting, rival, seeds) for seeds in halves.values()]
         if any(cells):
             lines.append(f"| {rival} | " + " | ".join(cells) + " |")
     return lines
