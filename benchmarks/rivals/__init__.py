@@ -30,6 +30,8 @@ Method = Callable[[Problem], Fitted]
 OURS: dict[str, Method] = {
     "default": _ours.default,
     "refined graph alone": _ours.refined_alone,
+    "two operators": _ours.two_operators,
+    "refined distances": _ours.refined_distances,
     "knn smooth": _ours.knn_smooth,
     "paper": _ours.paper,
 }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data import load
 from benchmarks.rivals import METHODS, TREES, UNDER_BUDGET, Fitted, Limit, Problem, _graphlearning, bins, parameters
+from benchmarks.rivals._ours import plain_and_learned
 from benchmarks.rivals._propagate import pca_graph, propagated
 from benchmarks.rivals._scikit import class_1, spread
 from benchmarks.splits import Split, draw
@@ -87,6 +88,27 @@ def test_the_default_and_the_paper_are_called_as_a_user_would() -> None:
     for method, settings in (("default", {}), ("paper", {"preset": "paper"})):
         obj = grbb_objective(problem.split.X, problem.split.y, **settings)  # type: ignore[arg-type]
         assert METHODS[method](problem).classes(10).tolist() == by_hand(problem, problem.split.X, obj)
+
+
+def test_refined_graph_is_the_mean_of_what_the_two_operators_see() -> None:
+    problem = digits()
+    plain, learned = plain_and_learned(problem)
+    alone = propagated(problem, (plain + learned) / 2, propagation="smooth", sharpen=3.0)
+    assert METHODS["refined graph alone"](problem).classes(10).tolist() == by_hand(
+        problem, problem.split.X, None, label=alone
+    )
+    assert abs(plain - learned).sum() > 0.1 * plain.sum()
+    for graph in (plain, learned):  # nine neighbours of a row, and the rows that have it as a neighbour
+        assert graph.min() == 0
+        assert np.diff(graph.indptr).min() >= 9
+
+
+def test_two_operators_are_averaged_before_they_are_sharpened() -> None:
+    problem = digits()
+    a, b = (propagated(problem, W, propagation="smooth", sharpen=1.0) for W in plain_and_learned(problem))
+    q = (a + b) / 2
+    expected = by_hand(problem, problem.split.X, None, label=q**3 / (q**3 + (1 - q) ** 3))
+    assert np.mean(METHODS["two operators"](problem).classes(10) == expected) > 0.995
 
 
 def test_soft_targets_solve_the_nonlocal_equations() -> None:
