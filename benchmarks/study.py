@@ -114,5 +114,6 @@ def run(options: Options) -> int:
     failures = 0 if options.report else run_tasks(table, missing(table, options), work, "rivals", options.jobs)
     if rows := table.read():
         print(study_report.write(rows, options.folder, name))
-        (options.folder / f"{name}_readme.md").write_text(readme_tables(study_report.Study(rows)))
+        if options.rows is None:
+            (options.folder / "rivals_readme.md").write_text(readme_tables(study_report.Study(rows)))
     return failures
