@@ -18,6 +18,7 @@ from benchmarks.results import ROW, ResultTable
 from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, Problem, bins
 from benchmarks.runner import Row, run_tasks
 from benchmarks.splits import MAX_TRAIN, NOISES, Noise, draw
+from benchmarks.steps_table import steps_table
 from benchmarks.trial_rows import missing_of, rows_of
 
 #: The sets of the prototype, then sets on which nobody tuned, but for mq2008: it was among those on which the number of
@@ -115,5 +116,7 @@ def run(options: Options) -> int:
     if rows := table.read():
         print(study_report.write(rows, options.folder, name))
         if options.rows is None:
-            (options.folder / "rivals_readme.md").write_text(readme_tables(study_report.Study(rows)))
+            study = study_report.Study(rows)
+            (options.folder / "rivals_readme.md").write_text(readme_tables(study))
+            (options.folder / "rivals_steps.md").write_text(steps_table(study))
     return failures
