@@ -209,13 +209,17 @@ class Propagation(ABC):
         """Return a solver of A x = b."""
         return DirectSolver(A) if self._direct else ConjugateGradientSolver(A, self.tol)
 
+    @property
+    def _allowed(self) -> float:
+        """How far from 1 the rows of P may sum."""
+        return max(1e-5, 1e3 * self.tol)
+
     def _check_row_sums(self, sums: NDArray[np.float64]) -> None:
         """Raise unless P 1 = 1: an error in the solution that the residual alone does not show."""
-        error = float(np.abs(sums - 1.0).max(initial=0.0))
-        allowed = max(1e-5, 1e3 * self.tol)
-        if error > allowed:
+        error = distance_from_one(sums)
+        if error > self._allowed:
             raise SolverError(
-                f"The rows of P sum to 1 only within {error:.1e} (wanted {allowed:.1e}): the graph is too badly "
+                f"The rows of P sum to 1 only within {error:.1e} (wanted {self._allowed:.1e}): the graph is too badly "
                 "conditioned for this tolerance. Pass a smaller tol, or solver='direct'."
             )
 
@@ -223,6 +227,11 @@ class Propagation(ABC):
         # Factorisations do not pickle; they are made again when needed.
         cached = [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]
         return {name: value for name, value in vars(self).items() if name not in cached}
+
+
+def distance_from_one(sums: NDArray[np.float64]) -> float:
+    """Return the largest distance from 1, or 0 for an empty array."""
+    return float(np.abs(sums - 1.0).max(initial=0.0))
 
 
 def _check_labeled(labeled: ArrayLike, n_rows: int) -> Index:

@@ -47,6 +47,12 @@ class ConjugateGradientSolver:
         X[self._order] = self._solve(B[self._order])
         return X
 
+    def improved(self, X: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return X plus the solution for what it leaves of B: one step of iterative refinement."""
+        left = np.empty_like(B)
+        left[self._order] = B[self._order] - self._A @ X[self._order]
+        return X + self(left)
+
     def _solve(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         X = np.zeros_like(B)
         R = B.copy()

@@ -58,6 +58,22 @@ def test_chebyshev_keeps_its_tolerance(tol, shift, power):
     assert error <= tol * shift**-power
 
 
+def test_a_small_residual_with_a_large_error_is_improved():
+    # Two clouds on one weak edge, labels in the first: the second is right only once the error is small, too.
+    random = np.random.default_rng(0)
+    W = sp.lil_array(sp.block_diag([knn_graph(random.normal(size=(300, 2)), 5) for _ in range(2)]))
+    W[299, 300] = W[300, 299] = 1e-7
+    rough = HarmonicPropagation(W, [0, 5], solver="cg", tol=1e-6)
+    solve, W_ul = rough._blocks
+    right = np.asarray(W_ul @ np.ones((2, 1)))
+    once = solve(right)
+    assert np.abs(once - 1).max() > 1e-3  # what is allowed: a thousand times tol
+    assert np.abs(solve.improved(once, right) - 1).max() < 1e-2 * np.abs(once - 1).max()
+    exact = HarmonicPropagation(W, [0, 5], solver="direct")
+    assert_allclose(rough.extend([0.0, 1.0]), exact.extend([0.0, 1.0]), atol=1e-3)
+    assert_allclose(rough.dense(), exact.dense(), atol=1e-3)
+
+
 def test_a_graph_beyond_the_tolerance_is_noticed():
     # Weights over sixteen orders of magnitude: the residual is small long before the solution is right.
     n = 400
