@@ -71,9 +71,12 @@ def labeled_forest(
     ([False, True], [False, True])
     """
     X = columns.coded()
-    if components is not None:
-        X = np.hstack([X, components])
-    X_l, n = X[labels.labeled], labels.labeled.size
+
+    def some(rows: slice | NDArray[np.intp]) -> Matrix:
+        # Side by side for a block at a time: a copy of all columns would be the largest thing in memory.
+        return X[rows] if components is None else np.hstack([X[rows], components[rows]])
+
+    X_l, n = some(labels.labeled), labels.labeled.size
     order = _fixed_order(X_l, labels.targets)
     forest = ExtraTreesRegressor(
         _TREES,
@@ -94,7 +97,7 @@ def labeled_forest(
 
     def predict(start: int) -> None:
         block = slice(start, start + _ROWS_PER_BLOCK)
-        rows = X[block].astype(np.float32)
+        rows = some(block).astype(np.float32)
         total = sum(tree.predict(rows, check_input=False) for tree in forest.estimators_)
         targets[block] = total / _TREES
 
