@@ -145,7 +145,8 @@ def test_lower_bounds_are_the_tested_ones():
     )
     constraints = (ROOT / ".github/oldest.txt").read_text(encoding="utf-8").splitlines()
     tested = dict(line.split("==") for line in constraints if line and not line.startswith("#"))
-    assert bounds.keys() == tested.keys()
+    assert tested.keys() - bounds.keys() <= {"polars"}  # a tool of the tests
+    assert bounds.keys() <= tested.keys()
     for name, bound in bounds.items():
         # The first release of a series need not be x.y.0 (xgboost-cpu starts with 2.1.1).
         assert f"{tested[name]}.".startswith(f"{bound}."), (
