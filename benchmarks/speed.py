@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.options import Options
-from benchmarks.results import RESULTS, ResultTable
+from benchmarks.results import ResultTable
 from grbb_ext import GRBBObjective, grbb_objective, knn_graph
 
 N_COLUMNS, N_LABELED = 50, 100
@@ -271,8 +271,8 @@ def run(options: Options, million: bool = False) -> int:
     print(text)
     if not options.quick:
         columns = list(dict.fromkeys(key for row in table for key in row))
-        ResultTable(RESULTS / "speed.csv", columns, columns[:4]).replace(table)
-        (RESULTS / "speed.md").write_text(text)
+        ResultTable(options.folder / "speed.csv", columns, columns[:4]).replace(table)
+        (options.folder / "speed.md").write_text(text)
     return 0
 
 
