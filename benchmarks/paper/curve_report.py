@@ -233,7 +233,7 @@ def markdown(
         "a run without such a point counts as the model without features. Bold: ahead of every other method by more "
         "than two standard errors of the difference, paired by run. Leads are averaged over the costs of the table "
         "first; bold: ahead, italic with (!): behind by more than two standard errors. With five runs an error is "
-        "itself known only to about a third, so single bold cells mean little. "
+        "itself known only to about a third, with ten to a quarter, so single bold cells mean little. "
         + "; ".join(f"{version} ({n} rows)" for version, n in versions.most_common())
         + ".",
         "",
