@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--without", nargs="+", default=[], help="leave these methods out")
     result.add_argument("--data", nargs="+", default=[], help="only these data sets")
     result.add_argument("--labels", nargs="+", type=int, default=[], help="only these numbers of labels")
+    # NOISES of benchmarks.splits, which imports numpy: too early here.
     kinds = ("none", "gaussian", "permuted")
     result.add_argument("--noise", nargs="+", choices=kinds, default=[], help="only these kinds of irrelevant columns")
     result.add_argument("--rows", type=int, help="the most training rows; the results get files of their own")

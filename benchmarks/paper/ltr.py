@@ -113,7 +113,7 @@ QUESTION = curves.Question(
     cases=tuple(curves.Case("mq2008", n_labels, PLAN) for n_labels in QUERIES),
     quick_cases=(curves.Case("synthetic", 4, QUICK),),
     metrics=("precision@5",),
-    n_seeds=5,
+    n_seeds=10,
     budgets={"mq2008": (7.0, 15.0, 30.0, 60.0, 120.0, 260.0), "synthetic": (2.0, 8.0, 20.0)},
     what="labelled queries",
     can_read=lambda data: data == "synthetic" or is_available(data),

@@ -75,7 +75,7 @@ QUESTION = curves.Question(
     ),
     quick_cases=(curves.Case("breast_cancer", 20, QUICK),),
     metrics=("auc", "accuracy"),
-    n_seeds=5,
+    n_seeds=10,
     budgets={
         "heart_disease": (4.0, 12.0, 40.0, 130.0, 324.0),
         "thyroid": (5.0, 25.0, 40.0, 60.0, 70.0),

@@ -68,7 +68,7 @@ QUESTION = curves.Question(
     cases=tuple(curves.Case("scene15", n_labels, Plan()) for n_labels in LABELS),
     quick_cases=(curves.Case("digits", 20, QUICK),),
     metrics=("accuracy",),
-    n_seeds=5,
+    n_seeds=10,
     budgets={"scene15": (32.0, 40.0, 70.0, 110.0, 209.0), "digits": (40.0, 80.0, 160.0, 304.0)},
 )
 

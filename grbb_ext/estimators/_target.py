@@ -67,7 +67,7 @@ def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
     if seen.size:
         if len({type(label) for label in seen.tolist()}) > 1:
             raise ValueError("y mixes labels of different types. Use one type for all classes.")
-        if isinstance(seen.tolist()[0], bytes):  # scikit-learn 1.6 only warns
+        if isinstance(seen[0], bytes):  # scikit-learn 1.6 only warns
             raise TypeError("Labels represented as bytes are not supported. Decode them, e.g. y.astype(str).")
         check_classification_targets(np.array(seen.tolist()))
     return values

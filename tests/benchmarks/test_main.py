@@ -11,6 +11,7 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks.options import QUICK_RESULTS, Options
 from benchmarks.results import RESULTS
+from benchmarks.splits import NOISES
 
 
 def test_every_question_can_be_run() -> None:
@@ -22,6 +23,12 @@ def test_what_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit):
         program.parser().parse_args(["six hundred"])
     assert "invalid choice" in capsys.readouterr().err
+
+
+def test_kinds_of_irrelevant_columns_are_those_of_the_splits() -> None:
+    assert program.parser().parse_args(["rivals", "--noise", *NOISES]).noise == list(NOISES)
+    with pytest.raises(SystemExit):
+        program.parser().parse_args(["rivals", "--noise", "loud"])
 
 
 def test_all_asks_every_question_in_a_process_of_its_own(
