@@ -30,8 +30,8 @@ from sklearn.metrics import log_loss
 from benchmarks.data import DATA
 from benchmarks.results import RESULTS, ResultTable
 from benchmarks.runner import Row, run_tasks
-from grbb_ext.adapters.lightgbm import train as lgb_train
-from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.adapters.lightgbm._train import train as lgb_train
+from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.costs import FeatureCosts, Ledger
 
 ROUNDS, LEARNING_RATE, DEPTH = 100, 0.1, 4

@@ -22,7 +22,7 @@ from benchmarks.data import DATA
 from benchmarks.results import RESULTS, ResultTable
 from benchmarks.runner import Row, run_tasks
 from grbb_ext import FeatureCosts, Forest, GraphWarning, OnDemandPredictor, grbb_objective
-from grbb_ext.adapters.lightgbm import train
+from grbb_ext.adapters.lightgbm._train import train
 
 BUDGET, N_LABELED, N_TREES = 40.0, 20, 50
 PARAMETERS = {"num_leaves": 8, "learning_rate": 0.1, "min_data_in_leaf": 5, "num_threads": 1, "verbosity": -1}

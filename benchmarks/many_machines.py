@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from grbb_ext import grbb_objective, knn_graph
-from grbb_ext.adapters.dask import train
+from grbb_ext.adapters.dask._train import train
 from grbb_ext.objective._settings import RuleName
 
 RESULTS = Path("docs/results")

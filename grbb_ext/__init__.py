@@ -10,16 +10,19 @@ scores and choices that are right for few labels (:mod:`grbb_ext.model_selection
 (:mod:`grbb_ext.plotting`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
 """
 
+import sys as _sys
+from importlib import util as _util
 from pathlib import Path as _Path
 
-from grbb_ext.costs import FeatureCosts, cost_path
+from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.graph import GraphWarning, SharedGraph, knn_graph
+from grbb_ext.graph import SharedGraph, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.model_selection import (
     ScoreCostCurve,
     SemiSupervisedSplit,
+    cost_path,
     labeled_scorer,
     score_cost_curve,
     share_graph,
@@ -29,7 +32,8 @@ from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError
 from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
 from grbb_ext.propagation import make_propagation
-from grbb_ext.refinement import RefinedGraph, Refinement
+from grbb_ext.table import GraphWarning
+from grbb_ext.teacher import RefinedGraph, Refinement
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
@@ -73,7 +77,13 @@ __all__ = [
     "suggest_labels",
 ]
 
-# In a checkout `grbb_ext.adapters` is the sibling folder `adapters/`; installed, it is a subfolder of this package.
-_here = _Path(__file__).resolve().parent
-if not (_here / "adapters").is_dir() and (_here.parent / "adapters" / "__init__.py").is_file():
-    __path__.append(str(_here.parent))
+# In a checkout `grbb_ext.adapters` is the sibling folder `adapters/`; in a wheel it is a subfolder of this package.
+_sibling = _Path(__file__).resolve().parents[1] / "adapters"
+if not _Path(__file__).with_name("adapters").is_dir() and (_sibling / "__init__.py").is_file():
+    _spec = _util.spec_from_file_location(
+        "grbb_ext.adapters", _sibling / "__init__.py", submodule_search_locations=[str(_sibling)]
+    )
+    assert _spec is not None
+    assert _spec.loader is not None
+    adapters = _sys.modules["grbb_ext.adapters"] = _util.module_from_spec(_spec)
+    _spec.loader.exec_module(adapters)

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from grbb_ext.labels import encode, is_unlabeled
-from grbb_ext.losses import SoftmaxLoss
-from grbb_ext.losses._base import Floats
+from grbb_ext.losses import Floats, SoftmaxLoss
 from grbb_ext.objective import GRBBObjective
 
 Metric = Literal["loss", "error", "accuracy", "auc", "rmse"]

@@ -1,15 +1,19 @@
-"""Labels: which rows have one, which classes there are, and the targets that a loss compares scores with."""
+"""Labels: which rows have one, which classes there are, the targets of a loss, and weights of rows and classes."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from grbb_ext.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredErrorLoss
+from grbb_ext.table import check_magnitude
 
 LossName = Literal["auto", "logistic", "softmax", "squared_error"]
 
@@ -166,3 +170,198 @@ def _check_classes(classes: ArrayLike) -> NDArray[Any]:
     if known.ndim != 1 or known.size < 2 or np.unique(known).size != known.size:
         raise ValueError(f"classes must list at least two different labels, got {known.tolist()}.")
     return known
+
+
+_LARGEST_WEIGHT = 1e30
+
+ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
+    """Return the weights as floats, or say what is wrong with them.
+
+    Examples
+    --------
+    >>> check_sample_weight([1, 2], 2).tolist()
+    [1.0, 2.0]
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold one number for each row ({error}).") from error
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one weight for each of the {n_rows} rows, labelled and unlabelled; "
+            f"got shape {weight.shape}."
+        )
+    if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0:
+        raise ValueError("sample_weight must be finite and not negative.")
+    if weight.max(initial=0.0) > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight holds {weight.max():.3g}; gradients in single precision need weights up to "
+            f"{_LARGEST_WEIGHT:g}. Divide the weights by a constant."
+        )
+    return weight
+
+
+def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float64] | None:
+    """Return the weight of each class, or None where all weigh 1.
+
+    ``"balanced"`` is n / (K n_k) with the labelled counts n_k, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from grbb_ext.labels import read_labels
+    >>> class_weights("balanced", read_labels([0, 0, 0, 1, -1], "auto", None, -1)).round(3).tolist()
+    [0.667, 2.0]
+    """
+    if class_weight is None:
+        return None
+    if labels.classes is None:
+        raise ValueError("class_weight is for classification; use sample_weight with squared error.")
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+        one_hot = _per_class(labels.targets)
+        count = one_hot.sum(axis=0)
+        return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+    known = labels.classes.tolist()
+    unknown = [key for key in class_weight if key not in known]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown}, which are not among the classes {known}.")
+    weight = np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)
+    if not np.isfinite(weight).all() or weight.min() < 0:
+        raise ValueError(f"class_weight must be finite and not negative, got {dict(class_weight)}.")
+    if not weight.any():
+        raise ValueError("class_weight is 0 for every class, so there is nothing to learn from.")
+    return weight
+
+
+def mixed_weight(targets: NDArray[np.floating[Any]], of_class: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean class weight of each row under its target distribution.
+
+    Examples
+    --------
+    >>> mixed_weight(np.array([0.0, 0.5, 1.0]), np.array([1.0, 3.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return np.asarray(_per_class(targets) @ of_class)
+
+
+def _per_class(targets: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    return np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets
+
+
+def check_marker(unlabeled: Any) -> None:
+    """Refuse a list of markers, which numpy would compare with y element by element."""
+    if np.ndim(unlabeled) != 0:
+        raise TypeError(f"unlabeled must be one marker, such as -1, got {unlabeled!r}.")
+
+
+def read_all_classes(classes: Any, unlabeled: Any) -> NDArray[Any] | None:
+    """Return the classes that a user lists, in ascending order.
+
+    Examples
+    --------
+    >>> read_all_classes(["spam", "ham"], -1).tolist()
+    ['ham', 'spam']
+    """
+    if classes is None:
+        return None
+    listed = np.asarray(classes)
+    if listed.ndim == 1 and (listed.dtype.kind == "f" and np.isnan(listed).any()):
+        raise ValueError("classes holds NaN, which marks rows without a label. Leave it out.")
+    if listed.ndim == 1 and any(type(one) is type(unlabeled) and one == unlabeled for one in listed.tolist()):
+        raise ValueError(
+            f"classes holds {unlabeled!r}, which marks rows without a label. Leave it out, or pass another unlabeled=."
+        )
+    return listed if listed.ndim != 1 else np.unique(listed)  # several dimensions are refused further on
+
+
+def read_target(y: Any, name: str) -> NDArray[Any]:
+    """Return y as a one-dimensional array; None, NaN and pandas' NA stay what they are or become None.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Labels.
+    name : str
+        Of the estimator, for messages.
+
+    Examples
+    --------
+    Text and a number in one list stay apart:
+
+    >>> read_target(["spam", -1, "ham"], "GRBBClassifier").tolist()
+    ['spam', -1, 'ham']
+    """
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None. Mark unlabelled rows in it.")
+    if hasattr(y, "null_count") and hasattr(y, "to_list"):  # polars
+        y = y.to_list() if y.null_count() else y.to_numpy()
+    elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas
+        missing = np.asarray(y.isna())
+        y = np.array(y, dtype=object) if missing.any() else np.asarray(y)
+        if missing.any():
+            y[missing] = None
+    values = np.asarray(y)
+    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
+        values = np.array(y, dtype=object)
+    values = column_or_1d(values, warn=True)
+    if values.dtype.kind == "O":
+        values = _narrow(values)
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold labels or real numbers.")
+    return values
+
+
+def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
+    """Return y of a classifier, and refuse what cannot be classes."""
+    check_marker(unlabeled)
+    values = read_target(y, name)
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError(
+            "Input y contains infinity or a value too large for dtype('float64'). Use classes and markers."
+        )
+    seen = values[~is_unlabeled(values, unlabeled)]
+    if seen.dtype.kind in "OU" and not isinstance(unlabeled, str) and (seen == str(unlabeled)).any():
+        raise ValueError(
+            f"y holds the text {str(unlabeled)!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
+            f"unlabeled={str(unlabeled)!r}, or a list that keeps numbers and text apart."
+        )
+    if seen.size:
+        if len({type(label) for label in seen.tolist()}) > 1:
+            raise ValueError("y mixes labels of different types. Use one type for all classes.")
+        if isinstance(seen[0], bytes):  # scikit-learn 1.6 only warns
+            raise TypeError("Labels represented as bytes are not supported. Decode them, e.g. y.astype(str).")
+        check_classification_targets(np.array(seen.tolist()))
+    return values
+
+
+def read_numbers(y: Any, name: str) -> NDArray[np.float64]:
+    """Return y of a regressor as floats, NaN where unlabelled."""
+    values = read_target(y, name)
+    if values.dtype.kind in "mMSU":
+        raise ValueError(f"{name} needs numbers in y, NaN where unlabelled; got text, dates or durations.")
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} needs numbers in y, NaN where unlabelled ({error}).") from error
+    if np.isinf(numbers).any():
+        raise ValueError(
+            "Input y contains infinity or a value too large for dtype('float64'). Use NaN for an unlabelled row."
+        )
+    check_magnitude(numbers, "y")
+    return numbers
+
+
+def _narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Give an array of objects the type that its values share."""
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and kinds <= {int, float, str, bool, np.str_}:
+        return np.array(values.tolist())
+    return values

@@ -127,7 +127,19 @@ def test_imports_in_the_root_of_a_checkout(tmp_path):
         "import grbb_ext.adapters.xgboost as x, grbb_ext.adapters.lightgbm as l; print(x.__file__); print(l.__file__)"
     )
     files = run(python, "-c", code, cwd=ROOT).splitlines()
-    assert [Path(file) for file in files] == [ROOT / "adapters/xgboost.py", ROOT / "adapters/lightgbm.py"]
+    assert [Path(file) for file in files] == [
+        ROOT / "adapters/xgboost/__init__.py",
+        ROOT / "adapters/lightgbm/__init__.py",
+    ]
+
+
+def test_a_checkout_lends_adapters_alone(tmp_path):
+    python = new_environment(tmp_path)
+    code = (
+        "from importlib.util import find_spec; import grbb_ext\n"
+        "print(*[find_spec(f'grbb_ext.{name}') for name in ('tests', 'benchmarks')])"
+    )
+    assert run(python, "-c", code, cwd=ROOT) == "None None"
 
 
 def test_versions_agree():

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from grbb_ext.labels import read_labels
-from grbb_ext.row_weights import check_sample_weight, class_weights, mixed_weight
+from grbb_ext.labels import check_sample_weight, class_weights, mixed_weight, read_labels
 
 LABELS = read_labels([2, 2, 2, 5, -1, 9], "auto", None, -1)
 

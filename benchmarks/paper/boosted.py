@@ -13,8 +13,8 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from grbb_ext import FeatureCosts, Forest, grbb_objective, knn_graph
-from grbb_ext.adapters.lightgbm import train as train_lightgbm
-from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.adapters.lightgbm._train import train as train_lightgbm
+from grbb_ext.adapters.xgboost._miser import GreedyMiser
 
 Library = Literal["xgboost", "lightgbm"]
 

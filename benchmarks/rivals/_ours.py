@@ -8,7 +8,7 @@ from benchmarks.rivals._booster import Fitted, fit_objective, fit_targets
 from benchmarks.rivals._problem import Problem
 from benchmarks.rivals._propagate import propagated
 from grbb_ext import grbb_objective, knn_graph
-from grbb_ext.rules._soft_targets import sharpened
+from grbb_ext.teacher._targets import sharpened
 
 SHARPEN = 3.0
 

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from os import PathLike
 from typing import TextIO
 
-from grbb_ext.costs._check import shorten, unknown_name
+from grbb_ext.costs._prices import shorten, unknown_name
 
 _DERIVED = "derived:"
 

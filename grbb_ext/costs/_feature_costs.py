@@ -10,11 +10,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext.costs._bind import bound_fields
-from grbb_ext.costs._check import Name, check_name, check_names, check_price, one_kind, pairs, unknown_name
 from grbb_ext.costs._csv import read_csv
-from grbb_ext.costs._exact import exact_sum
-from grbb_ext.costs._needs import needs_matrix, read_needs, read_prices
+from grbb_ext.costs._prices import (
+    Name,
+    bound_fields,
+    check_name,
+    check_names,
+    check_price,
+    exact_sum,
+    needs_matrix,
+    one_kind,
+    pairs,
+    read_needs,
+    read_prices,
+    unknown_name,
+)
 
 
 @runtime_checkable

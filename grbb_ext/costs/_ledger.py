@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.costs._check import Name, check_price, shorten
-from grbb_ext.costs._exact import decimal, exact_add, exact_sum
 from grbb_ext.costs._feature_costs import FeatureCosts
+from grbb_ext.costs._prices import Name, check_price, decimal, exact_add, exact_sum, shorten
 
 # Only sums closer to the budget than this are added up again in decimals.
 _CLOSE = 1e-9

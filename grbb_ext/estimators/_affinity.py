@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_memory
 
-from grbb_ext.frames import Table
-from grbb_ext.graph import SharedGraph, check_graph, graph_columns, knn_graph
-from grbb_ext.refinement import RefinedGraph
-from grbb_ext.refinement._basis import make_basis
+from grbb_ext.graph import SharedGraph, check_graph, knn_graph
+from grbb_ext.table import Table, graph_columns
+from grbb_ext.teacher import RefinedGraph, make_basis
 
 
 def graph_of_fit(

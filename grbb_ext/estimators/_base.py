@@ -15,19 +15,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._affinity import graph_of_fit
-from grbb_ext.estimators._booster import Task, adapter_of, library_of, own_copy
-from grbb_ext.estimators._door import check_callbacks
-from grbb_ext.estimators._job import EvaluationSet, Job, labeled_only
+from grbb_ext.estimators._job import (
+    EvaluationSet,
+    Job,
+    Task,
+    adapter_of,
+    check_callbacks,
+    labeled_only,
+    library_of,
+    own_copy,
+)
 from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
-from grbb_ext.frames import Schema, Table, is_frame
 from grbb_ext.labeling import LabelSuggestions, suggest_labels
-from grbb_ext.labels import is_unlabeled
-from grbb_ext.objective import GRBBObjective, grbb_objective
-from grbb_ext.objective._settings import choose_graph, choose_rule
+from grbb_ext.labels import check_sample_weight, is_unlabeled
+from grbb_ext.objective import GRBBObjective, choose_graph, choose_rule, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
-from grbb_ext.row_weights import check_sample_weight
+from grbb_ext.table import Schema, Table, is_frame
 from grbb_ext.variance import PredictionVariance, prediction_variance
 
 

@@ -12,10 +12,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.estimators._booster import adapter_of, library_of
-from grbb_ext.estimators._door import read_all_classes
-from grbb_ext.estimators._target import read_classes
-from grbb_ext.labels import read_labels
+from grbb_ext.estimators._job import adapter_of, library_of
+from grbb_ext.labels import read_all_classes, read_classes, read_labels
 from grbb_ext.losses import class_probabilities
 
 
@@ -42,7 +40,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         As in :func:`grbb_ext.grbb_objective`.
     guard : bool, default=True
         Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, see
-        :func:`grbb_ext.guard.weigh`. Where they speak against the graph, fit warns.
+        :func:`grbb_ext.teacher.weigh`. Where they speak against the graph, fit warns.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0

@@ -1,20 +1,112 @@
-"""What an estimator asks an adapter to train, and what it gets back."""
+"""What an estimator asks an adapter to train, which adapter that is, and what it gets back."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.evaluation import Evaluation, evaluate
-from grbb_ext.frames import Table
 from grbb_ext.labels import is_unlabeled
-from grbb_ext.losses._base import Floats
+from grbb_ext.losses import Floats
 from grbb_ext.objective import GRBBObjective
+from grbb_ext.table import Table
+
+
+def check_callbacks(callbacks: Any) -> list[Any]:
+    """Return the callbacks as a list; entries are functions (LightGBM) or TrainingCallbacks (XGBoost)."""
+    if callbacks is None:
+        return []
+    if not isinstance(callbacks, (list, tuple)):
+        raise TypeError(f"callbacks must be a list, got {callbacks!r}. Put it in a list.")
+    for entry in callbacks:
+        if not (callable(entry) or hasattr(entry, "after_iteration")):
+            raise TypeError(f"callbacks must hold callbacks of the booster's library, got {entry!r}.")
+    return list(callbacks)
+
+
+def check_rounds(value: Any) -> int:
+    """Return the number of rounds."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"n_estimators of the wrapped estimator must be a positive integer, got {value!r}.")
+    return int(value)
+
+
+Task = Literal["classification", "regression"]
+
+_LOG = logging.getLogger("grbb_ext")
+
+_CLASS_OF_TASK = {
+    ("lightgbm", "classification"): "LGBMClassifier",
+    ("lightgbm", "regression"): "LGBMRegressor",
+    ("xgboost", "classification"): "XGBClassifier",
+    ("xgboost", "regression"): "XGBRegressor",
+}
+
+
+def library_of(estimator: Any) -> str | None:
+    """Return the library that an estimator, or a class that it derives from, belongs to.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMClassifier
+    >>> library_of(LGBMClassifier()), library_of("no estimator")
+    ('lightgbm', None)
+    """
+    roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
+    return next((library for library in ("lightgbm", "xgboost") if library in roots), None)
+
+
+def adapter_of(library: str) -> Any:
+    """Import the module of ``grbb_ext.adapters`` that trains the estimators of a library."""
+    return importlib.import_module(f"grbb_ext.adapters.{library}._estimator")
+
+
+def own_copy(estimator: Any, task: Task) -> Any:
+    """Return an unfitted copy of the wrapped estimator, or a new one of whichever library is installed.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier, XGBClassifier, LGBMRegressor, XGBRegressor or None
+        What the user wrapped. It is not changed.
+    task : {"classification", "regression"}
+        What it has to do.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    ImportError
+        If there is no library.
+    """
+    if estimator is None:
+        return _default(task)
+    library = library_of(estimator)
+    wanted = " or ".join(_CLASS_OF_TASK[name, task] for name in ("lightgbm", "xgboost"))
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator must be an instance, not the class: pass {estimator.__name__}().")
+    if library is None or not hasattr(estimator, "get_params"):
+        raise TypeError(f"estimator must be {wanted}, or None for the one installed; got {type(estimator).__name__}.")
+    adapter_of(library).check_type(estimator, task)
+    return clone(estimator)
+
+
+def _default(task: Task) -> Any:
+    for library in ("lightgbm", "xgboost"):
+        if importlib.util.find_spec(library) is not None:
+            name = _CLASS_OF_TASK[library, task]
+            _LOG.info("estimator=None: %s is installed, so %s() is used.", library, name)
+            return getattr(importlib.import_module(library), name)()
+    raise ImportError("No booster is installed: pip install 'grbb_ext[lightgbm]' or 'grbb_ext[xgboost]'.")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.costs import Ledger
-from grbb_ext.frames import Schema
-from grbb_ext.guard import Evidence
 from grbb_ext.persistence import (
     Document,
     ModelFileError,
@@ -25,6 +23,8 @@ from grbb_ext.persistence import (
     to_plain,
     write_folder,
 )
+from grbb_ext.table import Schema
+from grbb_ext.teacher import Evidence
 
 _TASKS = {"classification": "GRBBClassifier", "regression": "GRBBRegressor"}
 _LIBRARY_OF_FILE = {"model.txt": "lightgbm", "model.ubj": "xgboost"}
@@ -240,7 +240,7 @@ def _plain(value: Any, what: str) -> Any:
 
 def _files(library: str) -> Any:
     try:
-        return importlib.import_module(f"grbb_ext.adapters._{library}_file")
+        return importlib.import_module(f"grbb_ext.adapters.{library}._estimator")
     except ImportError as error:
         raise ImportError(f"The model is one of {library}: pip install 'grbb_ext[{library}]'.") from error
 

@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.estimators._target import read_numbers
+from grbb_ext.labels import read_numbers
 
 
 class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -39,7 +39,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         As in :func:`grbb_ext.grbb_objective`.
     guard : bool, default=True
         Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, see
-        :func:`grbb_ext.guard.weigh`. Where they speak against the graph, fit warns.
+        :func:`grbb_ext.teacher.weigh`. Where they speak against the graph, fit warns.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0

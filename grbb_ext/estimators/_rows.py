@@ -11,9 +11,16 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from grbb_ext.estimators._door import check_container, check_magnitude, read_columns
-from grbb_ext.frames import Schema, Table, is_frame, read_frame
-from grbb_ext.frames._frame import Unseen
+from grbb_ext.table import (
+    Schema,
+    Table,
+    Unseen,
+    check_container,
+    check_magnitude,
+    column_positions,
+    is_frame,
+    read_frame,
+)
 
 # Names that both libraries take as they are, and write into their files unchanged.
 _PLAIN_NAME = re.compile(r"[^\s\[\]<>{}\",:]+")
@@ -77,7 +84,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
                 )
             asked = None
         listed = [] if asked is None else asked
-        positions = read_columns(listed, names, n_columns) | read_columns(list(of_booster), names, n_columns)
+        positions = column_positions(listed, names, n_columns) | column_positions(list(of_booster), names, n_columns)
         return tuple(sorted(positions))
 
     def _booster_names(self) -> tuple[str, ...] | None:

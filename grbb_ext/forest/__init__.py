@@ -4,4 +4,9 @@ from grbb_ext.forest._cursor import ForestCursor
 from grbb_ext.forest._forest import Forest, LeafBounds
 from grbb_ext.forest._tree import Tree
 
-__all__ = ["Forest", "ForestCursor", "LeafBounds", "Tree"]
+__all__ = [
+    "Forest",
+    "ForestCursor",
+    "LeafBounds",
+    "Tree",
+]

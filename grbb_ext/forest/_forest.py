@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext.forest import _below, _compiled, _walk
+from grbb_ext.forest import _compiled, _walk
+from grbb_ext.forest import _tree as _below
 from grbb_ext.forest._input import as_rows
 from grbb_ext.forest._read import fields_from_booster, fields_from_file
 from grbb_ext.forest._tree import CATEGORY_FLOOR, Tree, pack

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from grbb_ext.forest._lightgbm_text import read_lightgbm
-from grbb_ext.forest._ubjson import read_ubjson
-from grbb_ext.forest._xgboost_model import read_xgboost
+from grbb_ext.forest._xgboost_model import read_ubjson, read_xgboost
 
 _DAMAGE = (
     ArithmeticError,

@@ -2,14 +2,212 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
+import os
+import struct
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.forest._base_margin import base_margin
 from grbb_ext.forest._tree import Tree, pack
+
+Float32 = NDArray[np.float32]
+
+_LOGIT = {"binary:logistic", "reg:logistic"}
+_LOG = {"count:poisson", "reg:gamma", "reg:tweedie", "survival:aft", "survival:cox"}
+_IDENTITY = {
+    "binary:hinge",
+    "binary:logitraw",
+    "multi:softmax",
+    "multi:softprob",
+    "rank:map",
+    "rank:ndcg",
+    "rank:pairwise",
+    "reg:absoluteerror",
+    "reg:linear",
+    "reg:pseudohubererror",
+    "reg:quantileerror",
+    "reg:squarederror",
+    "reg:squaredlogerror",
+}
+# XGBoost keeps probabilities this far from 0 and 1 before the logit.
+_NEAREST = np.float32(1e-6)
+
+
+def _logarithm(x: np.float32) -> np.float32:
+    """Take the logarithm in float32 as XGBoost does: with the logf of the C library.
+
+    numpy's own float32 logarithm differs from it in the last bit for one number in six, a float64 logarithm rounded to
+    float32 for one in two hundred. The latter is used where the C library cannot be reached.
+    """
+    try:
+        logf = ctypes.CDLL(None if os.name == "posix" else "ucrtbase").logf
+    except (OSError, AttributeError, TypeError):
+        return np.float32(math.log(float(x)))
+    logf.argtypes, logf.restype = [ctypes.c_float], ctypes.c_float
+    return np.float32(logf(float(x)))
+
+
+def base_margin(base_score: str, objective: str, n_outputs: int) -> Float32:
+    """Read the text of a base score and apply the link of the objective.
+
+    Parameters
+    ----------
+    base_score : str
+        As in a saved model: ``"5E-1"``, or since XGBoost 3.1 ``"[5E-1]"`` with a number for each output.
+    objective : str
+        Name of the objective.
+    n_outputs : int
+        Scores per row.
+
+    Returns
+    -------
+    ndarray of shape (n_outputs,)
+        float32.
+
+    Examples
+    --------
+    >>> base_margin("[5E-1]", "binary:logistic", 1).tolist()
+    [-0.0]
+    >>> base_margin("2E0", "count:poisson", 1).tolist()
+    [0.6931471824645996]
+    """
+    scores = [np.float32(part) for part in base_score.strip("[] ").split(",")]
+    if len(scores) not in (1, n_outputs):
+        raise ValueError(f"base_score has {len(scores)} numbers for {n_outputs} outputs.")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"base_score must be finite, got {base_score!r}.")
+    if objective in _LOGIT:
+        one = np.float32(1)
+        inside = [min(max(score, _NEAREST), one - _NEAREST) for score in scores]
+        margins = [-_logarithm(one / score - one) for score in inside]
+    elif objective in _LOG:
+        margins = [_logarithm(score) for score in scores]
+    elif objective in _IDENTITY:
+        margins = scores
+    else:
+        raise ValueError(f"the objective {objective!r} is not known, so the link of its base_score is not.")
+    return np.resize(np.array(margins, dtype=np.float32), n_outputs)
+
+
+_SCALARS = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D": ">d", "C": ">b"}
+_CONSTANTS = {"Z": None, "T": True, "F": False}
+_DEEPEST = 64
+
+
+def read_ubjson(data: bytes) -> Any:
+    r"""Decode a document; typed arrays become numpy arrays, so that float32 values arrive unrounded.
+
+    Parameters
+    ----------
+    data : bytes
+        The document.
+
+    Returns
+    -------
+    object
+        Dicts, lists, arrays, strings and numbers.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are not UBJSON, or end too early.
+
+    Examples
+    --------
+    >>> read_ubjson(b"{L" + bytes(7) + b"\x01ai\x05}")
+    {'a': 5}
+    """
+    reader = _Reader(data)
+    document = reader.value(0)
+    if reader.position != len(data):
+        raise ValueError(f"{len(data) - reader.position} bytes follow the end of the document.")
+    return document
+
+
+class _Reader:
+    """A position in the bytes and the grammar."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.position = data, 0
+
+    def take(self, n: int) -> bytes:
+        if n < 0 or self.position + n > len(self.data):
+            raise ValueError(f"the document ends early: {n} bytes wanted at byte {self.position} of {len(self.data)}.")
+        taken = self.data[self.position : self.position + n]
+        self.position += n
+        return taken
+
+    def marker(self) -> str:
+        return self.take(1).decode("latin-1")
+
+    def peek(self) -> str:
+        marker = self.marker()
+        self.position -= 1
+        return marker
+
+    def expect(self, marker: str) -> None:
+        found = self.marker()
+        if found != marker:
+            raise ValueError(f"expected {marker!r} at byte {self.position - 1}, found {found!r}.")
+
+    def scalar(self, marker: str) -> Any:
+        code = _SCALARS[marker]
+        return struct.unpack(code, self.take(struct.calcsize(code)))[0]
+
+    def length(self) -> int:
+        self.expect("L")
+        return int(self.scalar("L"))
+
+    def text(self) -> str:
+        return self.take(self.length()).decode("utf-8")
+
+    def value(self, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise ValueError(f"the document is nested deeper than {_DEEPEST} levels.")
+        marker = self.marker()
+        if marker == "{":
+            return self.mapping(depth)
+        if marker == "[":
+            return self.array(depth)
+        if marker == "S":
+            return self.text()
+        if marker in _SCALARS:
+            return self.scalar(marker)
+        if marker in _CONSTANTS:
+            return _CONSTANTS[marker]
+        raise ValueError(f"unknown marker {marker!r} at byte {self.position - 1}.")
+
+    def mapping(self, depth: int) -> dict[str, Any]:
+        entries = {}
+        while self.peek() != "}":
+            key = self.text()
+            entries[key] = self.value(depth + 1)
+        self.expect("}")
+        return entries
+
+    def array(self, depth: int) -> Any:
+        marker = self.peek()
+        if marker == "$":
+            self.expect("$")
+            kind = self.marker()
+            if kind not in _SCALARS:
+                raise ValueError(f"unknown array type {kind!r} at byte {self.position - 1}.")
+            self.expect("#")
+            dtype = np.dtype(_SCALARS[kind].replace("b", "i1").replace("B", "u1"))
+            n = self.length()
+            return np.frombuffer(self.take(n * dtype.itemsize), dtype=dtype).astype(dtype.newbyteorder("="))
+        if marker == "#":
+            self.expect("#")
+            return [self.value(depth + 1) for _ in range(self.length())]
+        entries = []
+        while self.peek() != "]":
+            entries.append(self.value(depth + 1))
+        self.expect("]")
+        return entries
 
 
 def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dict[str, Any]:

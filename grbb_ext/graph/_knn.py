@@ -1,16 +1,237 @@
-"""The symmetric nearest-neighbour graph."""
+"""The symmetric nearest-neighbour graph, made from neighbour lists of the distinct rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from grbb_ext.graph._columns import Scale, prepare_columns
-from grbb_ext.graph._lists import check_neighbors, search_lists
-from grbb_ext.graph._neighbors import Method
-from grbb_ext.graph._weights import Weights, check_weights
+from grbb_ext.graph._affinity import Weights, check_weights, edge_weights
+from grbb_ext.graph._neighbors import Index, Method, nearest_neighbors
+from grbb_ext.table import Matrix, Scale, prepare_columns
+
+
+def _row_hashes(X: Matrix) -> NDArray[np.uint64]:
+    """Hash rows exactly (integer arithmetic), so that equal rows always have equal hashes."""
+    multipliers = np.random.default_rng(0).integers(1, 2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
+    # x + 0.0 turns -0.0 into 0.0: the two are equal numbers with different bits.
+    if isinstance(X, sp.csr_array):
+        X = X.copy()
+        X.eliminate_zeros()
+        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
+        return np.asarray(sp.csr_array((_mix(bits), X.indices, X.indptr), shape=X.shape) @ multipliers)
+    hashes = np.zeros(X.shape[0], dtype=np.uint64)
+    for column, multiplier in zip(X.T, multipliers, strict=True):
+        hashes += _mix((column.astype(np.float64) + 0.0).view(np.uint64)) * multiplier
+    return hashes
+
+
+def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread the bits of a double (splitmix64): round numbers end in zeros, and sums of such products collide."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def distinct_rows(X: Matrix) -> tuple[Index, Index]:
+    """Find the distinct rows of X.
+
+    Returns
+    -------
+    first : ndarray of shape (U,)
+        Where each distinct row stands first, ascending.
+    inverse : ndarray of shape (N,)
+        ``X[first[inverse]]`` equals X.
+
+    Examples
+    --------
+    >>> first, inverse = distinct_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [-0.0, 0.0]]))
+    >>> first.tolist(), inverse.tolist()
+    ([0, 1], [0, 1, 0, 1])
+    """
+    _, first, inverse = np.unique(_row_hashes(X), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[inverse]
+
+
+def spread_edges(
+    edges: tuple[Index, Index, NDArray[np.float64]], inverse: Index, n_neighbors: int
+) -> tuple[Index, Index, NDArray[np.float64]]:
+    """Turn edges between distinct rows into edges between all rows.
+
+    Copy r of row u is joined to copy r (modulo their numbers) of its neighbour v, so every copy keeps u's neighbours
+    and the number of edges grows with the rows, not with their squares. The copies themselves form a ring in
+    which each is joined, at distance 0, to the next ``n_neighbors / 2``: up to ``n_neighbors + 1`` copies a clique.
+
+    Parameters
+    ----------
+    edges : tuple of (rows, columns, distances)
+        Directed edges between distinct rows.
+    inverse : ndarray of shape (N,)
+        The distinct row that each row equals.
+    n_neighbors : int
+        Neighbours per row.
+
+    Returns
+    -------
+    tuple of (rows, columns, distances)
+        Directed edges between the N rows.
+
+    Examples
+    --------
+    >>> one_edge = np.array([0]), np.array([1]), np.array([2.0])
+    >>> rows, columns, distances = spread_edges(one_edge, np.array([0, 0, 1]), n_neighbors=2)
+    >>> list(zip(rows.tolist(), columns.tolist(), distances.tolist()))
+    [(0, 2, 2.0), (1, 2, 2.0), (0, 1, 0.0), (1, 0, 0.0)]
+    """
+    u, v, distance = edges
+    members = np.argsort(inverse, kind="stable")
+    copies = np.bincount(inverse)
+    start = np.cumsum(copies) - copies
+
+    repeats = np.maximum(copies[u], copies[v])
+    edge = np.repeat(np.arange(u.size), repeats)
+    copy = np.arange(edge.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    rows = members[start[u[edge]] + copy % copies[u[edge]]]
+    columns = members[start[v[edge]] + copy % copies[v[edge]]]
+
+    several = members[copies[inverse[members]] > 1]
+    group = inverse[several]
+    position = np.arange(several.size) - np.searchsorted(group, group)
+    ring_rows, ring_columns = [rows], [columns]
+    for step in range(1, (n_neighbors + 1) // 2 + 1):
+        following = members[start[group] + (position + step) % copies[group]]
+        proper = following != several
+        ring_rows.append(several[proper])
+        ring_columns.append(following[proper])
+    rows, columns = np.concatenate(ring_rows), np.concatenate(ring_columns)
+    return rows, columns, np.concatenate([distance[edge], np.zeros(rows.size - edge.size)])
+
+
+@dataclass(frozen=True)
+class NeighborLists:
+    """The nearest rows of every distinct row.
+
+    Attributes
+    ----------
+    neighbors : ndarray of shape (U, k)
+        Distinct rows, nearest first; -1 where there are fewer than k.
+    squared : ndarray of shape (U, k)
+        Squared distances; infinite where there is no neighbour.
+    inverse : ndarray of shape (N,)
+        The distinct row that each row equals.
+    recall : float
+        Share of the true neighbours that were found, estimated on a sample; 1 where the search was exact.
+
+    Examples
+    --------
+    >>> lists = search_lists(np.array([[0.0], [1.0], [3.0], [0.0]]), 2, "euclidean", "brute", None, False)
+    >>> lists.neighbors.tolist(), lists.squared.tolist(), lists.inverse.tolist()
+    ([[1, 2], [0, 2], [1, 0]], [[1.0, 9.0], [1.0, 4.0], [4.0, 9.0]], [0, 1, 2, 0])
+    >>> part = lists.subset(np.array([2, 3]))
+    >>> part.neighbors.tolist(), part.squared.tolist(), part.inverse.tolist()
+    ([[1, -1], [0, -1]], [[9.0, inf], [9.0, inf]], [1, 0])
+    """
+
+    neighbors: Index
+    squared: NDArray[np.float64]
+    inverse: Index
+    recall: float = 1.0
+
+    def subset(self, rows: Index) -> NeighborLists:
+        """Cut the lists to some of the rows, which are numbered anew in the order given."""
+        kept, inverse = np.unique(self.inverse[rows], return_inverse=True)
+        # The last entry is the target of -1.
+        renumbered = np.full(self.neighbors.shape[0] + 1, -1, dtype=np.intp)
+        renumbered[kept] = np.arange(kept.size)
+        neighbors = renumbered[self.neighbors[kept]]
+        squared = np.where(neighbors >= 0, self.squared[kept], np.inf)
+        order = np.argsort(neighbors < 0, axis=1, kind="stable")
+        return NeighborLists(
+            np.take_along_axis(neighbors, order, axis=1),
+            np.take_along_axis(squared, order, axis=1),
+            inverse,
+            self.recall,
+        )
+
+    def graph(self, n_neighbors: int, weights: Weights = "self-tuning", bandwidth: float | None = None) -> sp.csr_array:
+        """Join two rows if either is among the other's first `n_neighbors`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of shape (N, N)
+            Symmetric, non-negative, zero diagonal.
+        """
+        n_distinct, n_rows = self.neighbors.shape[0], self.inverse.size
+        k = min(n_neighbors, self.neighbors.shape[1])
+        present = self.neighbors[:, :k] >= 0
+        source = np.repeat(np.arange(n_distinct), present.sum(axis=1))
+        target, squared = self.neighbors[:, :k][present], self.squared[:, :k][present]
+        distance = np.sqrt(squared)
+        radius = self._radius_of_distinct(k)
+        if n_distinct < n_rows:
+            source, target, distance = spread_edges((source, target, distance), self.inverse, n_neighbors)
+            radius = radius[self.inverse]
+        value = edge_weights(weights, distance**2, radius[source], radius[target], bandwidth)
+        directed = sp.csr_array(sp.coo_array((value, (source, target)), shape=(n_rows, n_rows)))
+        # Two copies can meet along several edges, which the conversion adds up; the largest single weight is 1.
+        directed.data = np.minimum(directed.data, 1.0)
+        W = sp.csr_array(directed.maximum(directed.T))
+        W.sort_indices()
+        return W
+
+    def radius(self, n_neighbors: int) -> NDArray[np.float64]:
+        """Return the distance of every row, of shape (N,), to the last of its first `n_neighbors`."""
+        return self._radius_of_distinct(min(n_neighbors, self.neighbors.shape[1]))[self.inverse]
+
+    def _radius_of_distinct(self, k: int) -> NDArray[np.float64]:
+        squared = self.squared[:, :k]
+        return np.asarray(np.sqrt(np.where(np.isfinite(squared), squared, 0.0).max(axis=1, initial=0.0)))
+
+
+def search_lists(
+    columns: Matrix, n_neighbors: int, metric: str, method: Method, n_jobs: int | None, verbose: bool
+) -> NeighborLists:
+    """Find the nearest neighbours among the distinct rows.
+
+    Parameters
+    ----------
+    columns : ndarray or csr_array of shape (N, d)
+        Finite columns, as :func:`prepare_columns` makes them.
+    n_neighbors : int
+        k; fewer where there are not as many distinct rows.
+    metric, method, n_jobs, verbose
+        As in :func:`knn_graph`.
+
+    Returns
+    -------
+    NeighborLists
+        Lists of up to k neighbours.
+    """
+    first, inverse = distinct_rows(columns)
+    k = min(n_neighbors, first.size - 1)
+    if k == 0:  # all rows are equal
+        return NeighborLists(np.empty((1, 0), dtype=np.intp), np.empty((1, 0)), inverse)
+    # A copy of all rows is made only where some of them are equal.
+    distinct = columns if first.size == columns.shape[0] else columns[first]
+    neighbors, distances, recall = nearest_neighbors(distinct, k, metric, method, n_jobs, verbose)
+    return NeighborLists(neighbors, distances**2, inverse, recall)
+
+
+def check_neighbors(n_neighbors: int, columns: Matrix) -> None:
+    """Raise unless every row can have so many neighbours."""
+    n_rows = columns.shape[0]
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}.")
+    if n_neighbors >= n_rows:
+        raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {n_rows}.")
+    if columns.shape[1] == 0:
+        raise ValueError("X has no columns, so rows have no neighbours. Pass at least one column, or graph=.")
 
 
 def knn_graph(

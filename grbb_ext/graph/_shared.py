@@ -11,13 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from grbb_ext.frames import Schema, Table, is_frame, read_frame, row_keys
-from grbb_ext.graph._check import check_graph
-from grbb_ext.graph._columns import Scale
+from grbb_ext.graph._affinity import Weights, check_graph
 from grbb_ext.graph._knn import knn_graph
 from grbb_ext.graph._neighbors import Method
-from grbb_ext.graph._table_columns import graph_columns
-from grbb_ext.graph._weights import Weights
+from grbb_ext.table import Scale, Schema, Table, graph_columns, is_frame, read_frame, row_keys
 
 
 class SharedGraph:

@@ -2,8 +2,7 @@
 
 from grbb_ext.labeling._frozen_posterior import FrozenPosterior
 from grbb_ext.labeling._plan import LabelCurve, LabelPlan, plan_labels
-from grbb_ext.labeling._strategies import Strategy
-from grbb_ext.labeling._suggest import LabelSuggestions, suggest_labels
+from grbb_ext.labeling._suggest import LabelSuggestions, Strategy, suggest_labels
 
 __all__ = [
     "FrozenPosterior",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.variance._prior import Array, GraphPrior, Index
+from grbb_ext.variance import Array, GraphPrior, Index
 
 _EXACT_UP_TO = 3_000
 _COLUMNS_AT_ONCE = 64

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext.labeling._strategies import Strategy
-from grbb_ext.labeling._suggest import suggest_labels
+from grbb_ext.labeling._suggest import Strategy, suggest_labels
 from grbb_ext.objective import GRBBObjective
-from grbb_ext.variance import prediction_variance
-from grbb_ext.variance._prediction_variance import lam_in_use
-from grbb_ext.variance._prior_of import prior_of
+from grbb_ext.variance import lam_in_use, prediction_variance, prior_of
 
 Train = Callable[[GRBBObjective, float | None], tuple[ArrayLike, ArrayLike]]
 

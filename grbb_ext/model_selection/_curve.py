@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from grbb_ext.costs._check import check_price
+from grbb_ext.costs import check_price
 
 Floats = NDArray[np.float64]
 

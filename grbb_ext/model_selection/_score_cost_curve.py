@@ -2,25 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from grbb_ext._progress import progress
-from grbb_ext.costs import Ledger
-from grbb_ext.costs._check import check_price
-from grbb_ext.costs._cost_path import DEFAULT_MU
+from grbb_ext._reporting import progress
+from grbb_ext.costs import Ledger, check_price
+from grbb_ext.model_selection._cost_path import DEFAULT_MU
 from grbb_ext.model_selection._curve import ScoreCostCurve
-from grbb_ext.model_selection._labeled_rows import labeled_rows, plain_array, take_rows
-from grbb_ext.model_selection._scorer import labeled_scorer
+from grbb_ext.model_selection._scorer import labeled_rows, labeled_scorer, plain_array, take_rows
 from grbb_ext.model_selection._share_graph import share_graph
 from grbb_ext.model_selection._split import SemiSupervisedSplit
-from grbb_ext.model_selection._staged import score_name, stages
+
+Floats = NDArray[np.float64]
+
+
+def staged_scores(estimator: Any, X: Any, y: Any, scoring: Any = None) -> Floats:
+    """Score a fitted model after each round, on labelled rows.
+
+    Parameters
+    ----------
+    estimator : GRBBClassifier or GRBBRegressor
+        Fitted.
+    X, y
+        Rows and their labels.
+    scoring : str, callable or None, default=None
+        A score of scikit-learn; None is accuracy, or R^2 for regression.
+
+    Returns
+    -------
+    ndarray of shape (n_iter_,)
+    """
+    unlabeled = getattr(estimator, "unlabeled", np.nan)
+    rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
+    X, y, scorer = take_rows(X, rows), take_rows(y, rows), labeled_scorer(scoring, unlabeled=unlabeled)
+    return np.array([float(scorer(stage, X, y)) for stage in stages(estimator, X)])
+
+
+def score_name(scoring: Any, estimator: Any) -> str:
+    """Return a name for the axis of a picture."""
+    own = "accuracy" if is_classifier(estimator) else "R^2"
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", own)
+
+
+def stages(model: Any, X: Any) -> Iterator[Any]:
+    """Yield the model after each round; a model without trees is one stage."""
+    if is_classifier(model):
+        predictions = model.staged_predict_proba(X) if model.n_iter_ else [model.predict_proba(X)]
+        yield from (_ClassifierStage(model.classes_, probability) for probability in predictions)
+    else:
+        predictions = model.staged_predict(X) if model.n_iter_ else [model.predict(X)]
+        yield from (_RegressorStage(prediction) for prediction in predictions)
+
+
+class _ClassifierStage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A classifier whose predictions of the test rows are known, for scikit-learn's scorers."""
+
+    def __init__(self, classes: NDArray[Any], probability: Floats) -> None:
+        self.classes_, self._probability = classes, probability
+
+    def predict_proba(self, X: Any) -> Floats:
+        return self._probability
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._probability.argmax(axis=1)])
+
+
+class _RegressorStage(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A regressor whose predictions of the test rows are known."""
+
+    def __init__(self, prediction: Floats) -> None:
+        self._prediction = prediction
+
+    def predict(self, X: Any) -> Floats:
+        return self._prediction
+
 
 # What an estimator has to have beside fit; GRBBClassifier and GRBBRegressor do.
 _PARAMETERS = ("estimator", "feature_costs", "mu", "budget")

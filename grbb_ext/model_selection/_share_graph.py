@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from grbb_ext.graph import SharedGraph
-from grbb_ext.objective._settings import choose_graph, choose_rule
+from grbb_ext.objective import choose_graph, choose_rule
 
 
 def share_graph(estimator: Any, X: Any) -> Any:

@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_random_state
 
-from grbb_ext.model_selection._labeled_rows import is_continuous, labeled_rows, plain_array, take_rows
+from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, plain_array, take_rows
 
 Indices = NDArray[np.intp]
 

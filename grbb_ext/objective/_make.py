@@ -9,18 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from grbb_ext.graph import check_graph, knn_graph
-from grbb_ext.graph._columns import Scale
-from grbb_ext.graph._neighbors import Method
-from grbb_ext.graph._weights import Weights
-from grbb_ext.labels import LossName, read_labels
+from grbb_ext.graph import Method, Weights, check_graph, knn_graph
+from grbb_ext.labels import ClassWeight, LossName, check_sample_weight, read_labels
 from grbb_ext.objective._objective import GRBBObjective
 from grbb_ext.objective._settings import Hessian, RuleName, Settings, choose_graph, choose_rule
 from grbb_ext.propagation import Propagation, PropagationKind
-from grbb_ext.refinement import RefinedGraph
-from grbb_ext.refinement._basis import RefinementBasis, make_basis
-from grbb_ext.refinement._columns import read_columns
-from grbb_ext.row_weights import ClassWeight, check_sample_weight
+from grbb_ext.table import Scale, read_columns
+from grbb_ext.teacher import RefinedGraph, RefinementBasis, make_basis
 
 
 def grbb_objective(
@@ -107,7 +102,7 @@ def grbb_objective(
         Round the targets of ``"targets"`` to the most probable class.
     guard : bool, default=True
         Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, so that
-        unlabelled rows do no harm where neighbours say nothing (see :func:`grbb_ext.guard.weigh`). It needs X, and
+        unlabelled rows do no harm where neighbours say nothing (see :func:`grbb_ext.teacher.weigh`). It needs X, and
         works for ``rule="targets"`` with ``propagation="smooth"``; elsewhere the graph alone decides.
     random_state : int, default=0
         Seed of the trees of ``graph="refined"`` and of the guard.

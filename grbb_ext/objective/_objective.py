@@ -8,20 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._caller import warn_caller
+from grbb_ext._reporting import warn_caller
 from grbb_ext.graph import laplacian
-from grbb_ext.guard import Evidence, labeled_forest, smoothness, weigh
-from grbb_ext.labels import Labels, read_labels
-from grbb_ext.losses import class_probabilities
-from grbb_ext.losses._base import Floats
+from grbb_ext.labels import Labels, class_weights, mixed_weight, read_labels
+from grbb_ext.losses import Floats, class_probabilities
 from grbb_ext.objective._raw_scores import check_raw_scores, check_start
 from grbb_ext.objective._settings import Settings
 from grbb_ext.propagation import Propagation, SmoothPropagation, make_propagation
-from grbb_ext.refinement import Refinement
-from grbb_ext.refinement._basis import RefinementBasis
-from grbb_ext.refinement._columns import TreeColumns
-from grbb_ext.refinement._refine import refine
-from grbb_ext.row_weights import class_weights, mixed_weight
 from grbb_ext.rules import (
     CorrectedRule,
     LabeledGradient,
@@ -31,9 +24,21 @@ from grbb_ext.rules import (
     PaperRule,
     Rule,
     TargetsRule,
-    soft_targets,
 )
-from grbb_ext.rules._soft_targets import centered_labels, finish_targets, sharpened
+from grbb_ext.table import TreeColumns
+from grbb_ext.teacher import (
+    Evidence,
+    Refinement,
+    RefinementBasis,
+    centered_labels,
+    finish_targets,
+    labeled_forest,
+    refine,
+    sharpened,
+    smoothness,
+    soft_targets,
+    weigh,
+)
 
 
 class UnreachableRowsWarning(UserWarning):

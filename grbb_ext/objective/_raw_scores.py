@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grbb_ext.losses._base import Floats
+from grbb_ext.losses import Floats
 
 _XGBOOST_DEFAULT_START = 0.5
 

@@ -8,11 +8,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from grbb_ext.labels import LossName
+from grbb_ext.labels import ClassWeight, LossName
 from grbb_ext.propagation import Propagation, PropagationKind
-from grbb_ext.refinement import RefinedGraph
-from grbb_ext.refinement._basis import RefinementBasis
-from grbb_ext.row_weights import ClassWeight
+from grbb_ext.teacher import RefinedGraph, RefinementBasis
 
 RuleName = Literal["paper", "corrected", "targets", "laplacian", "labeled"]
 Hessian = Literal["newton", "unit"]

@@ -3,4 +3,8 @@
 from grbb_ext.ondemand._predictor import OnDemandPredictor
 from grbb_ext.ondemand._result import FetchError, OnDemandResult
 
-__all__ = ["FetchError", "OnDemandPredictor", "OnDemandResult"]
+__all__ = [
+    "FetchError",
+    "OnDemandPredictor",
+    "OnDemandResult",
+]

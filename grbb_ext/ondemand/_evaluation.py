@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.ondemand._result import BUDGET, FAILED, FINISHED
-from grbb_ext.ondemand._rules import StoppingRule
-from grbb_ext.ondemand._sources import Batch
+from grbb_ext.ondemand._result import BUDGET, FAILED, FINISHED, StoppingRule
+from grbb_ext.ondemand._sources import Batch, Bools
 
 Floats = NDArray[np.floating[Any]]
-Bools = NDArray[np.bool_]
 Unknown = Literal["mean", "missing"]
 Order = Literal["worth", "trees"]
 

@@ -8,13 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._progress import progress
-from grbb_ext.costs import FeatureCosts
-from grbb_ext.costs._check import shorten, unknown_name
+from grbb_ext._reporting import progress
+from grbb_ext.costs import FeatureCosts, shorten, unknown_name
 from grbb_ext.forest import Forest
 from grbb_ext.ondemand._evaluation import Evaluation, Order, Unknown
-from grbb_ext.ondemand._result import FetchError, OnDemandResult, join
-from grbb_ext.ondemand._rules import StoppingRule, make_rule
+from grbb_ext.ondemand._result import FetchError, OnDemandResult, StoppingRule, join, make_rule
 from grbb_ext.ondemand._sources import Batch, Derive, Fetch, as_floats
 
 

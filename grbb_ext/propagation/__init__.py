@@ -1,16 +1,16 @@
 """The extension of values from labelled rows to all rows: the operator P and its solvers."""
 
-from grbb_ext.propagation._anchor import AnchorPropagation
 from grbb_ext.propagation._base import Propagation
-from grbb_ext.propagation._cg import SolverError
 from grbb_ext.propagation._harmonic import HarmonicPropagation, NonlocalPropagation
-from grbb_ext.propagation._hung import HungPropagation
 from grbb_ext.propagation._make import PropagationKind, make_propagation
+from grbb_ext.propagation._nodes import AnchorPropagation, HungPropagation, among_all, anchor_matrix
 from grbb_ext.propagation._poisson import PoissonPropagation
 from grbb_ext.propagation._smooth import SmoothPropagation
+from grbb_ext.propagation._solvers import ConjugateGradientSolver, SolverError
 
 __all__ = [
     "AnchorPropagation",
+    "ConjugateGradientSolver",
     "HarmonicPropagation",
     "HungPropagation",
     "NonlocalPropagation",
@@ -19,5 +19,7 @@ __all__ = [
     "PropagationKind",
     "SmoothPropagation",
     "SolverError",
+    "among_all",
+    "anchor_matrix",
     "make_propagation",
 ]

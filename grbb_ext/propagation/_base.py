@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -13,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._progress import progress
+from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.graph import check_graph, reachable_rows
-from grbb_ext.propagation._cg import ConjugateGradientSolver, SolverError
-from grbb_ext.propagation._direct import DirectSolver
+from grbb_ext.propagation._solvers import ConjugateGradientSolver, DirectSolver, SolverError
 
 Solver = Literal["auto", "direct", "cg", "chebyshev"]
 Apply = Callable[[NDArray[Any]], NDArray[Any]]
@@ -186,20 +183,12 @@ class Propagation(ABC):
     def _each_block(self, work: Callable[[slice], None], description: str) -> None:
         """Do `work` on blocks of labelled columns, on all cores: the sparse kernels release the interpreter."""
         n = self.labeled.size
-        blocks = [slice(start, min(start + _COLUMNS_PER_BLOCK, n)) for start in range(0, n, _COLUMNS_PER_BLOCK)]
-        self._on_all_cores(work, blocks, description)
+        self._on_all_cores(work, row_blocks(n, _COLUMNS_PER_BLOCK), description)
 
     def _on_all_cores(self, work: Callable[[slice], None], blocks: list[slice], description: str) -> None:
-        threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else os.cpu_count() or 1
         # SuperLU is fast at the sizes it is chosen for and keeps its state in the factor: it stays on one thread.
-        if threads == 1 or len(blocks) == 1 or self._direct:
-            done: Iterator[None] = map(work, blocks)
-            for _ in progress(done, len(blocks), description, self.verbose):
-                pass
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in progress(pool.map(work, blocks), len(blocks), description, self.verbose):
-                pass
+        n_jobs = 1 if self._direct else self.n_jobs
+        in_threads(work, blocks, n_jobs=n_jobs, description=description, verbose=self.verbose)
 
     @property
     def _direct(self) -> bool:

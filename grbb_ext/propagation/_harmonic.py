@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.graph import laplacian
 from grbb_ext.propagation._base import Apply, Propagation, distance_from_one
-from grbb_ext.propagation._cg import ConjugateGradientSolver
+from grbb_ext.propagation._solvers import ConjugateGradientSolver
 
 # Two steps are enough unless the matrix is beyond double precision.
 _MOST_IMPROVEMENTS = 2

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from grbb_ext._threads import row_blocks
 from grbb_ext.graph import normalized_laplacian
 from grbb_ext.propagation._base import _COLUMNS_PER_BLOCK, Apply, Propagation
-from grbb_ext.propagation._chebyshev import ChebyshevPower
+from grbb_ext.propagation._solvers import ChebyshevPower
 
 _LARGEST_TAU = 0.05
 _SMALLEST_TAU = 1e-5
@@ -198,8 +199,7 @@ class SmoothPropagation(Propagation):
         def fill(block: slice) -> None:
             product[:, block] = power(values[:, block])
 
-        blocks = [slice(start, start + width) for start in range(0, values.shape[1], width)]
-        self._on_all_cores(fill, blocks, "kernel product")
+        self._on_all_cores(fill, row_blocks(values.shape[1], width), "kernel product")
         product *= self._kernel.scale
         return product
 

@@ -20,16 +20,14 @@ from numpy.testing import assert_allclose
 from xgboost import dask as xgb_dask
 
 from grbb_ext import FeatureCosts, UnreachableRowsWarning, grbb_objective, knn_graph
-from grbb_ext.adapters import _dask_prepare
-from grbb_ext.adapters._dask_parts import read_parts
-from grbb_ext.adapters.dask import WorkerLostError, predict, train
-from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.adapters.dask import _prepare as _dask_prepare
+from grbb_ext.adapters.dask._parts import read_parts
+from grbb_ext.adapters.dask._train import WorkerLostError, predict, train
+from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.losses import LogisticLoss
 from grbb_ext.propagation import AnchorPropagation
-from grbb_ext.rules import LabeledGradient, TargetsRule
-from grbb_ext.rules._corrected import corrected
-from grbb_ext.rules._product import propagate
-from grbb_ext.rules._soft_targets import centered_labels, finish_targets
+from grbb_ext.rules import LabeledGradient, TargetsRule, corrected, propagate
+from grbb_ext.teacher._targets import centered_labels, finish_targets
 
 pytestmark = pytest.mark.xdist_group("dask")
 

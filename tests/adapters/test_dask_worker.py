@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from grbb_ext import grbb_objective, knn_graph
-from grbb_ext.adapters import _dask_ids
-from grbb_ext.adapters._dask_ids import LARGEST_ID, check_ids, read_ids, split_ids
-from grbb_ext.adapters._dask_objective import LabeledRows, WorkerObjective
-from grbb_ext.adapters._dask_rows import FileRows
+from grbb_ext.adapters.dask import _rows as _dask_ids
+from grbb_ext.adapters.dask._objective import LabeledRows, WorkerObjective
+from grbb_ext.adapters.dask._rows import LARGEST_ID, FileRows, check_ids, read_ids, split_ids
 from grbb_ext.graph import laplacian
 
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from grbb_ext import FeatureCosts, grbb_objective
-from grbb_ext.adapters.lightgbm import metric, train
+from grbb_ext.adapters.lightgbm import metric
+from grbb_ext.adapters.lightgbm._train import train
 from grbb_ext.costs import BudgetError
 
 FAST = {"verbosity": -1, "num_threads": 1, "num_leaves": 6, "min_data_in_leaf": 5}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grbb_ext import FeatureCosts
-from grbb_ext.adapters.lightgbm import train
+from grbb_ext.adapters.lightgbm._train import train
 
 
 def features_of(trees: list[dict[str, Any]]) -> set[int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grbb_ext import FeatureCosts
-from grbb_ext.adapters.lightgbm import train
+from grbb_ext.adapters.lightgbm._train import train
 
 # Squared error with hessian 1, no shrinkage, every value a bin: gains are decreases of squared error.
 EXACT = {

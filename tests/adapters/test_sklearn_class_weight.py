@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grbb_ext.adapters import _sklearn_class_weight as class_weights
+from grbb_ext.adapters import _wrapped as class_weights
 from grbb_ext.labels import read_labels
 
 

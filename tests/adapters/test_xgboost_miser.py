@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 from grbb_ext import grbb_objective
-from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.costs import BudgetError, FeatureCosts, Ledger
 
 # A stump on column 0 gains 6, one on column 1 gains 3 (hand-computed in tests/miser).

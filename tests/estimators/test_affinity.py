@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from grbb_ext.estimators._affinity import graph_of_fit
-from grbb_ext.frames import Schema, Table
 from grbb_ext.graph import knn_graph
-from grbb_ext.refinement import RefinedGraph
+from grbb_ext.table import Schema, Table
+from grbb_ext.teacher import RefinedGraph
 
 SETTINGS = {
     "n_neighbors": 9,

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, RefinedGraph, SharedGraph
 from grbb_ext.graph import knn_graph
-from grbb_ext.refinement._basis import make_basis
+from grbb_ext.teacher._refined_graph import make_basis
 
 
 def test_nested_parameters(classifier):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 from grbb_ext import GRBBClassifier, SharedGraph
-from grbb_ext.guard import GraphEvidenceWarning
+from grbb_ext.teacher import GraphEvidenceWarning
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from xgboost.callback import TrainingCallback
 
 import grbb_ext
 from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, ModelFileError
-from grbb_ext.persistence import read_folder
-from grbb_ext.persistence._document import sha256
+from grbb_ext.persistence import read_folder, sha256
 
 SOURCES = FeatureCosts(
     needs={"a": ["draw", "a"], "b": ["draw"], "c": ["scan"]}, prices={"draw": 1.0, "a": 0.5, "scan": 4.0}
@@ -396,7 +395,7 @@ def test_content_that_nobody_wrote(saved, change):
 
 
 def test_the_library_is_missing(saved, library, monkeypatch):
-    monkeypatch.setitem(sys.modules, f"grbb_ext.adapters._{library}_file", None)
+    monkeypatch.setitem(sys.modules, f"grbb_ext.adapters.{library}._estimator", None)
     with pytest.raises(ImportError, match=rf"pip install 'grbb_ext\[{library}\]'"):
         grbb_ext.load(saved)
 

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grbb_ext import Forest
-from grbb_ext.forest import _base_margin
+from grbb_ext.forest import _xgboost_model
 from grbb_ext.forest._lightgbm_text import read_lightgbm
 from grbb_ext.forest._read import _careful
-from grbb_ext.forest._ubjson import read_ubjson
-from grbb_ext.forest._xgboost_model import read_xgboost
+from grbb_ext.forest._xgboost_model import read_ubjson, read_xgboost
 
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.integers(0, 5, 120), RNG.normal(size=(120, 2))])
@@ -181,9 +180,9 @@ def test_the_logarithm_without_a_c_library(monkeypatch):
     def none(_):
         raise OSError
 
-    with_library = _base_margin.base_margin("3E-1", "binary:logistic", 1)
-    monkeypatch.setattr(_base_margin.ctypes, "CDLL", none)
-    np.testing.assert_allclose(_base_margin.base_margin("3E-1", "binary:logistic", 1), with_library, rtol=1e-6)
+    with_library = _xgboost_model.base_margin("3E-1", "binary:logistic", 1)
+    monkeypatch.setattr(_xgboost_model.ctypes, "CDLL", none)
+    np.testing.assert_allclose(_xgboost_model.base_margin("3E-1", "binary:logistic", 1), with_library, rtol=1e-6)
     np.testing.assert_allclose(with_library, np.log(0.3 / 0.7), rtol=1e-6)
 
 

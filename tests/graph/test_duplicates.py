@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from grbb_ext.graph._duplicates import distinct_rows, spread_edges
+from grbb_ext.graph._knn import distinct_rows, spread_edges
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from grbb_ext.graph._index import FaissIndex
-from grbb_ext.graph._neighbors import NodeIndex, choose_method
+from grbb_ext.graph._neighbors import FaissIndex, NodeIndex, choose_method
 
 
 def test_large_sets_are_searched_approximately_where_faiss_is_installed(monkeypatch):

@@ -8,9 +8,7 @@ from numpy.testing import assert_allclose
 from grbb_ext import knn_graph
 from grbb_ext.graph import laplacian, normalized_laplacian
 from grbb_ext.propagation import HarmonicPropagation, SolverError
-from grbb_ext.propagation._cg import ConjugateGradientSolver
-from grbb_ext.propagation._chebyshev import ChebyshevPower
-from grbb_ext.propagation._direct import DirectSolver
+from grbb_ext.propagation._solvers import ChebyshevPower, ConjugateGradientSolver, DirectSolver
 
 
 @settings(max_examples=30, deadline=None)

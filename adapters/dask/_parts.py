@@ -1,0 +1,213 @@
+"""Rows cut into partitions: the features, and whatever else belongs to each row, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import distributed
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.adapters.dask._rows import LARGEST_ID, Ids, split_ids
+from grbb_ext.labels import check_sample_weight
+
+Pieces = Sequence[distributed.Future]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The partitions of X, in the memory of the workers.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The cluster.
+    X : dask Array or DataFrame
+        The features, persisted.
+    pieces : sequence of Future
+        The partitions.
+    lengths : list of int
+        Their rows, at least one each.
+    kept : list of int
+        Their numbers among the partitions that were given, some of which may have been empty.
+    n_given : int
+        How many were given.
+    """
+
+    client: distributed.Client
+    X: Any
+    pieces: Pieces
+    lengths: list[int]
+    kept: list[int]
+    n_given: int
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return sum(self.lengths)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The position of the first row of each partition."""
+        return [0, *np.cumsum(self.lengths).tolist()[:-1]]
+
+    def align(self, values: Any, name: str) -> Pieces:
+        """Return values of the rows, given in the order of X, as arrays cut like X.
+
+        Parameters
+        ----------
+        values : dask Array, dask Series or array-like of shape (N,)
+            One value for each row.
+        name : str
+            For messages.
+        """
+        if isinstance(values, dd.Series):
+            if values.npartitions != self.n_given:
+                raise ValueError(_mismatch(name, f"{values.npartitions} partitions", f"{self.n_given}"))
+            pieces = self._chosen(values)
+        elif isinstance(values, da.Array):
+            if values.ndim != 1:
+                raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {values.shape}.")
+            if np.isnan(values.shape[0]) and values.numblocks[0] == self.n_given:
+                pieces = self._chosen(values)
+            else:
+                if np.isnan(values.shape[0]):
+                    values = values.persist()
+                    values.compute_chunk_sizes()
+                if values.shape[0] != self.n_rows:
+                    raise ValueError(_mismatch(name, f"{values.shape[0]} rows", f"{self.n_rows}"))
+                pieces = self.client.futures_of(self.client.persist(values.rechunk((tuple(self.lengths),))))
+        elif isinstance(values, dd.DataFrame):
+            raise ValueError(f"{name} must be one column: pass a Series, such as frame[{name!r}].")
+        else:
+            host = np.asarray(values)
+            if host.ndim != 1 or host.shape[0] != self.n_rows:
+                raise ValueError(_mismatch(name, f"shape {host.shape}", f"({self.n_rows},)"))
+            return list(self.client.scatter([host[i : i + n] for i, n in self._spans()]))
+        arrays = self.client.map(_values, pieces, pure=False)
+        found = self.client.gather(self.client.map(len, arrays, pure=False))
+        if found != self.lengths:
+            raise ValueError(_mismatch(name, f"partitions of {found[:9]} rows", f"{self.lengths[:9]}"))
+        return list(arrays)
+
+    def ids(self, row_ids: Any) -> Pieces:
+        """Return the ids of the rows: those given, or the positions of the rows in X."""
+        if row_ids is None:
+            return list(self.client.map(_positions, self.pieces, self.starts, pure=False))
+        return list(self.client.map(_check_row_ids, self.align(row_ids, "row_ids"), pure=False))
+
+    def weights(self, sample_weight: Any) -> Pieces | None:
+        """Return the weights of the rows, or None."""
+        if sample_weight is None:
+            return None
+        return list(self.client.map(_check_weight, self.align(sample_weight, "sample_weight"), pure=False))
+
+    def series(self, pieces: Pieces) -> dd.Series:
+        """Return pieces as a dask Series with the partitions of X, as a DaskDMatrix wants them."""
+        # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
+        as_series = self.client.map(_series, pieces, self.pieces, pure=False)
+        return dd.from_delayed([dask.delayed(piece) for piece in as_series], meta=_series(np.empty(0)))
+
+    def bounds(self, ids: Pieces) -> dict[str, dd.Series]:
+        """Return the two fields of a DaskDMatrix that carry the ids."""
+        names = ("label_lower_bound", "label_upper_bound")
+        return {
+            name: self.series(self.client.map(_half, ids, [half] * len(ids), pure=False))
+            for half, name in enumerate(names)
+        }
+
+    def _chosen(self, values: Any) -> Pieces:
+        given = self.client.futures_of(self.client.persist(values))
+        return [given[number] for number in self.kept]
+
+    def _spans(self) -> list[tuple[int, int]]:
+        return list(zip(self.starts, self.lengths, strict=True))
+
+
+def read_parts(client: distributed.Client, X: Any) -> Parts:
+    """Persist X on the workers and count the rows of its partitions."""
+    if isinstance(X, da.Array):
+        if X.ndim != 2:
+            raise ValueError(f"X must be two-dimensional (rows x columns), got shape {X.shape}.")
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+    elif not isinstance(X, dd.DataFrame):
+        raise TypeError(
+            f"X must be a dask Array or DataFrame, got {type(X).__name__}. Use dask.array.from_array(X, chunks=...), "
+            "or train on one machine with grbb_objective and xgboost.train."
+        )
+    X = client.persist(X)
+    pieces = client.futures_of(X)
+    lengths = client.gather(client.map(_n_rows, pieces, pure=False))
+    kept = [number for number, length in enumerate(lengths) if length]
+    if not kept:
+        raise ValueError("X has no rows.")
+    if len(kept) < len(lengths):
+        # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
+        X = client.persist(X.blocks[kept] if isinstance(X, da.Array) else X.partitions[kept])
+    return Parts(client, X, [pieces[i] for i in kept], [lengths[i] for i in kept], kept, len(lengths))
+
+
+def dense(piece: Any) -> NDArray[Any]:
+    """Return a partition as an array of floats."""
+    rows = np.asarray(piece)
+    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+
+
+def _values(piece: Any) -> NDArray[Any]:
+    """Return a partition of one column as an array of numpy's own types, None or NaN where there is no value."""
+    if isinstance(piece.dtype, np.dtype):
+        return np.asarray(piece)
+    if piece.dtype.kind in "iub" and not piece.isna().any():
+        return np.asarray(piece.to_numpy(dtype=np.int64))
+    if piece.dtype.kind in "iufb":
+        return np.asarray(piece.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(piece.to_numpy(dtype=object, na_value=None))
+
+
+def _n_rows(piece: Any) -> int:
+    return int(piece.shape[0])
+
+
+def _positions(piece: Any, start: int) -> Ids:
+    return np.arange(start, start + piece.shape[0], dtype=np.int64)
+
+
+def _check_row_ids(ids: NDArray[Any]) -> Ids:
+    whole = ids.astype(np.int64) if ids.dtype.kind in "iu" else None
+    if whole is None and ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == np.round(ids)).all():
+        whole = ids.astype(np.int64)
+    if whole is None:
+        raise ValueError("row_ids must be whole numbers, the row of the graph that each row of X is.")
+    if whole.size and (whole.min() < 0 or whole.max() > LARGEST_ID):
+        raise ValueError(f"row_ids must lie between 0 and 2^44 - 1, got {whole.min()}..{whole.max()}.")
+    return whole
+
+
+def _check_weight(weight: NDArray[Any]) -> NDArray[np.float64]:
+    checked = check_sample_weight(weight, weight.shape[0])
+    assert checked is not None
+    return checked
+
+
+def _half(ids: Ids, half: int) -> NDArray[np.float32]:
+    return np.asarray(split_ids(ids)[half])
+
+
+def _series(values: NDArray[Any], piece: Any = None) -> Any:
+    import pandas as pd
+
+    return pd.Series(np.asarray(values, dtype=np.float32))
+
+
+def _mismatch(name: str, found: str, wanted: str) -> str:
+    return (
+        f"{name} must follow the rows of X: it has {found}, X has {wanted}. Cut both alike, e.g. take {name} from the "
+        "same frame, or pass a dask array with known chunks or a plain array."
+    )

@@ -1,0 +1,233 @@
+"""Row ids that travel with the rows, and values from which each worker takes those of its ids."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import distributed
+import numpy as np
+import xgboost as xgb
+from numpy.typing import NDArray
+from xgboost import collective
+
+Ids = NDArray[np.int64]
+
+# A DMatrix keeps single precision, which is exact to 2^24: two numbers below that make ids up to 2^44.
+_BASE = 2**20
+LARGEST_ID = 2**44 - 1
+# Ids per collective operation of the check: 2 MB of bits.
+_IDS_PER_BLOCK = 2**24
+_NAMED = 5
+
+
+def split_ids(ids: Ids) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the ids as two exact floats, for ``label_lower_bound`` and ``label_upper_bound``.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in split_ids(np.array([7, 2**40 + 3]))]
+    [[0.0, 1048576.0], [7.0, 3.0]]
+    """
+    return (ids // _BASE).astype(np.float32), (ids % _BASE).astype(np.float32)
+
+
+def read_ids(data: xgb.DMatrix) -> Ids:
+    """Return the ids that a DMatrix carries.
+
+    Examples
+    --------
+    >>> lower, upper = split_ids(np.array([7, 2**40 + 3]))
+    >>> data = xgb.DMatrix(np.zeros((2, 1)), label_lower_bound=lower, label_upper_bound=upper)
+    >>> read_ids(data).tolist()
+    [7, 1099511627779]
+    """
+    high = data.get_float_info("label_lower_bound").astype(np.int64)
+    return np.asarray(high * _BASE + data.get_float_info("label_upper_bound").astype(np.int64))
+
+
+def check_ids(ids: Ids, n_rows: int) -> None:
+    """Raise on all workers alike unless their ids together are 0, ..., N - 1, each once.
+
+    All workers have to call it. The workers' bitmaps are joined, N / 8 bytes in all: if N ids set N different bits,
+    each is there once. Only when that fails are they counted, to name some of the culprits.
+
+    Parameters
+    ----------
+    ids : ndarray of int64
+        Ids of this worker's rows.
+    n_rows : int
+        N.
+    """
+    outside = ids[(ids < 0) | (ids >= n_rows)]
+    total, n_outside = collective.allreduce(np.array([ids.size, outside.size]), collective.Op.SUM)
+    if n_outside:
+        worst = int(collective.allreduce(np.array([ids.max(initial=0)]), collective.Op.MAX)[0])
+        raise ValueError(
+            ids_message(n_rows, int(total), [], [], f"{n_outside} ids are not in 0..{n_rows - 1} ({worst})")
+        )
+    full = True
+    for start, block in _blocks(ids, n_rows):
+        bits = np.zeros(min(_IDS_PER_BLOCK, n_rows - start), dtype=bool)
+        bits[block] = True
+        joined = collective.allreduce(np.packbits(bits), collective.Op.BITWISE_OR)
+        full = full and bool(np.unpackbits(joined, count=bits.size).all())
+    if full and total == n_rows:
+        return
+    missing: list[int] = []
+    twice: list[int] = []
+    for start, block in _blocks(ids, n_rows):
+        count = np.bincount(block, minlength=min(_IDS_PER_BLOCK, n_rows - start))
+        count = collective.allreduce(count.astype(np.int64), collective.Op.SUM)
+        missing += (start + np.flatnonzero(count == 0)[:_NAMED]).tolist()
+        twice += (start + np.flatnonzero(count > 1)[:_NAMED]).tolist()
+    raise ValueError(ids_message(n_rows, int(total), missing[:_NAMED], twice[:_NAMED]))
+
+
+def ids_message(n_rows: int, total: int, missing: list[int], twice: list[int], also: str = "") -> str:
+    """Say what is wrong with the ids of the rows."""
+    faults = [f"missing: {missing}"] if missing else []
+    faults += [f"more than once: {twice}"] if twice else []
+    faults += [also] if also else []
+    return (
+        f"The {total} rows of X must have the ids 0..{n_rows - 1}, each once, over all workers; "
+        f"{'; '.join(faults) or 'their number is wrong'}. Check row_ids, or leave it out where the rows are in order."
+    )
+
+
+def _blocks(ids: Ids, n_rows: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield ranges of ids, the same on all workers, with this worker's ids in each, counted from its start."""
+    ordered = np.sort(ids)
+    for start in range(0, n_rows, _IDS_PER_BLOCK):
+        first, last = np.searchsorted(ordered, [start, start + _IDS_PER_BLOCK])
+        yield start, ordered[first:last] - start
+
+
+Array = NDArray[Any]
+
+
+class Rows(Protocol):
+    """Values of all rows, somewhere."""
+
+    def take(self, ids: Ids) -> Array:
+        """Return the values of some rows, in the order of the ids. Called on a worker."""
+
+
+@dataclass(frozen=True)
+class ResidentRows:
+    """Blocks of rows in the memory of the workers.
+
+    Attributes
+    ----------
+    starts : ndarray of int64
+        The first id of each block; block b holds the ids from there to the start of the next.
+    name : str
+        The published dataset of blocks, tuples of arrays that were made together.
+    part : int
+        Which array of a tuple.
+    """
+
+    starts: Ids
+    name: str
+    part: int
+
+    def take(self, ids: Ids) -> Array:
+        """Fetch the blocks that hold the ids, one at a time, from the workers that have them."""
+        client = distributed.get_client()
+        blocks = client.get_dataset(self.name)
+        of_block = np.searchsorted(self.starts, ids, side="right") - 1
+        taken: Array | None = None
+        # An empty partition needs the shape of a row all the same.
+        for number in np.unique(of_block).tolist() or [0]:
+            values = client.gather(blocks[number], direct=True)[self.part]
+            if taken is None:
+                taken = np.empty((ids.size, *values.shape[1:]), dtype=values.dtype)
+            here = np.flatnonzero(of_block == number)
+            taken[here] = values[ids[here] - self.starts[number]]
+        assert taken is not None
+        return taken
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """A ``.npy`` file on a file system that all workers see, row i of which belongs to id i."""
+
+    path: str
+
+    def take(self, ids: Ids) -> Array:
+        """Read the rows of the ids, in the order of the file."""
+        stored = np.load(self.path, mmap_mode="r")
+        order = np.argsort(ids, kind="stable")
+        taken = np.empty((ids.size, *stored.shape[1:]), dtype=stored.dtype)
+        taken[order] = stored[ids[order]]
+        return taken
+
+
+def keep_rows(
+    client: distributed.Client,
+    blocks: Sequence[distributed.Future],
+    lengths: Sequence[int],
+    names: Sequence[str],
+    folder: Path | None,
+) -> dict[str, Rows]:
+    """Keep blocks of rows where training finds them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    blocks : sequence of Future
+        Tuples of arrays, one for each name, with as many rows as `lengths` says.
+    lengths : sequence of int
+        Rows of each block.
+    names : sequence of str
+        What the arrays are.
+    folder : Path or None
+        A folder that all workers and the client see; None leaves the blocks in the workers' memory.
+
+    Returns
+    -------
+    dict of str to Rows
+        By name.
+    """
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    if folder is None:
+        # A published dataset outlives the client's own references, and its name is all that the workers need.
+        published = f"grbb_ext-{uuid.uuid4().hex}"
+        client.publish_dataset(list(blocks), name=published)
+        return {name: ResidentRows(starts[:-1], published, part) for part, name in enumerate(names)}
+    folder.mkdir(parents=True, exist_ok=True)
+    kept: dict[str, Rows] = {}
+    for part, name in enumerate(names):
+        path = str(folder / f"{name}.npy")
+        shape, dtype = client.submit(_row_shape, blocks[0], part).result()
+        np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(int(starts[-1]), *shape)).flush()
+        # Each block is a run of the file of its own, so that the workers write side by side.
+        done = [
+            client.submit(_write, block, part, path, int(start), pure=False)
+            for block, start in zip(blocks, starts[:-1], strict=True)
+        ]
+        client.gather(done)
+        kept[name] = FileRows(path)
+    return kept
+
+
+def release_rows(client: distributed.Client, kept: Iterable[Rows]) -> None:
+    """Let go of the workers' memory."""
+    for name in {rows.name for rows in kept if isinstance(rows, ResidentRows)}:
+        client.unpublish_dataset(name)
+
+
+def _row_shape(block: tuple[Array, ...], part: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    return block[part].shape[1:], block[part].dtype
+
+
+def _write(block: tuple[Array, ...], part: int, path: str, start: int) -> None:
+    values = block[part]
+    if values.shape[0]:
+        stored = np.load(path, mmap_mode="r+")
+        stored[start : start + values.shape[0]] = values
+        stored.flush()

@@ -1,0 +1,303 @@
+"""Semi-supervised training over ``xgboost.dask``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import distributed
+import numpy as np
+from xgboost import dask as xgb_dask
+
+from grbb_ext.adapters.dask._labels import MetricName, WorkerMetric, check_metric, evaluation_labels
+from grbb_ext.adapters.dask._objective import CostedTraining
+from grbb_ext.adapters.dask._parts import read_parts
+from grbb_ext.adapters.dask._prepare import (
+    Prepared,
+    check_booster,
+    complete_params,
+    prepare,
+    quantile_matrix,
+    read_settings,
+)
+from grbb_ext.adapters.dask._rows import release_rows
+from grbb_ext.adapters.xgboost import Strategy
+from grbb_ext.costs import FeatureCosts
+
+
+class _Clock:
+    """Seconds of each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now
+
+
+class WorkerLostError(RuntimeError):
+    """A worker died during training. There is no model; train again on the workers that are left."""
+
+
+def train(
+    client: distributed.Client,
+    params: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    num_boost_round: int = 100,
+    graph: Any = "auto",
+    row_ids: Any = None,
+    sample_weight: Any = None,
+    classes: Any = None,
+    n_anchors: int = 1000,
+    storage: str | Path = "workers",
+    costs: FeatureCosts | None = None,
+    mu: float = 0.0,
+    budget: float | None = None,
+    strategy: Strategy = "levels",
+    probe_every: int | Literal["auto"] = "auto",
+    evals: Sequence[tuple[Any, Any, str]] = (),
+    eval_metric: MetricName = "loss",
+    early_stopping_rounds: int | None = None,
+    xgb_model: Any = None,
+    callbacks: Sequence[Any] | None = None,
+    verbose_eval: bool | int = False,
+    missing: float = np.nan,
+    enable_categorical: bool = False,
+    coll_cfg: Any = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Train XGBoost on labelled and unlabelled rows that lie on many workers.
+
+    The model is that of ``xgboost.train`` with :func:`grbb_ext.grbb_objective` on one machine, with ``graph="knn"`` and
+    ``guard=False``, up to the quantile sketch of XGBoost, which depends on how rows are spread (no difference where
+    features have at most ``max_bin`` values). The page "From one machine to many" tells what is sent when.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    params : mapping
+        Parameters of XGBoost. ``base_score`` is 0 unless given, ``num_class`` follows from y.
+    X : dask Array or DataFrame of shape (N, d)
+        All rows. Partitions may be of any size, also empty.
+    y : dask Array, dask Series or array-like of shape (N,)
+        Labels in the order of X; `unlabeled` (-1), NaN or None marks a row without one.
+    num_boost_round : int, default=100
+        Rounds.
+    graph : sparse matrix of shape (N, N), "auto", "knn" or "anchors", default="auto"
+        A ready affinity on the client; ``"knn"`` brings X to the client and builds :func:`grbb_ext.knn_graph`;
+        ``"anchors"`` brings a sample and uses :class:`~grbb_ext.propagation.AnchorPropagation`. ``"auto"`` is ``"knn"``
+        to 50,000 rows, then ``"anchors"``.
+    row_ids : dask Array, dask Series or array-like of shape (N,) or None, default=None
+        Which row of `graph` each row of X is; None where both have the same order. Every row of the graph must be there
+        once, which all workers check together before the first round.
+    sample_weight : dask Array, dask Series or array-like of shape (N,) or None, default=None
+        As in :func:`grbb_ext.grbb_objective`, in the order of X.
+    classes : array-like or None, default=None
+        All classes, where y may miss some.
+    n_anchors : int, default=1000
+        Anchors of ``graph="anchors"``.
+    storage : "workers" or path, default="workers"
+        Where targets, or rows of the operator, wait for training: in the workers' memory, or in a folder that client
+        and workers share.
+    costs : FeatureCosts or None, default=None
+        Prices of the columns. All workers probe and buy in step, as :class:`grbb_ext.adapters.xgboost.GreedyMiser` does
+        on one machine; the trained booster has a ``ledger_``.
+    mu, budget, strategy, probe_every
+        As in :class:`grbb_ext.adapters.xgboost.GreedyMiser`.
+    evals : sequence of (X, y, name), default=()
+        Evaluation sets, each of a dask Array or DataFrame, its labels, and a name.
+    eval_metric : {"loss", "error", "rmse"}, default="loss"
+        The mean over the labelled rows of an evaluation set on all workers.
+    early_stopping_rounds, xgb_model, callbacks, verbose_eval, coll_cfg
+        Passed to ``xgboost.dask.train``. Callbacks run on every worker.
+    missing, enable_categorical
+        Passed to ``xgboost.dask.DaskQuantileDMatrix``.
+    **settings
+        Of :func:`grbb_ext.grbb_objective`: `preset`, `rule` (not ``"laplacian"``), `propagation`, `hessian`, `loss`,
+        `unlabeled`, `class_weight`, `lam`, `correction`, `sharpen`, `hard`; `n_neighbors`, `weights`, `metric`,
+        `method`, `scale`; `solver`, `tol`, `memory_limit`, `n_jobs`, `verbose`.
+
+    Returns
+    -------
+    dict
+        ``"booster"`` and ``"history"``, as ``xgboost.dask.train`` returns them; ``"labels"``, the loss and the
+        classes; ``"info"``: numbers of rows, labelled and unreachable rows, the form of the graph, and the bytes that a
+        worker adds to a sum over all workers in each round, beside XGBoost's own histograms; and the seconds of each
+        stage: ``"read"`` (X onto the workers), ``"operator"`` (labels, graph, solves, targets), ``"matrix"`` (the
+        partitions of the DMatrix) and ``"rounds"`` (binning and boosting).
+
+    Raises
+    ------
+    ValueError
+        If ids are missing or there twice, on whichever workers, or settings contradict each other.
+    WorkerLostError
+        If a worker dies during training.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from sklearn.datasets import make_moons
+    >>> X, truth = make_moons(200, noise=0.05, random_state=0)
+    >>> y = np.where(np.arange(200) < 4, truth, -1)
+    >>> with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as client:
+    ...     model = train(client, {"max_depth": 3}, da.from_array(X, chunks=(50, 2)), y, num_boost_round=10)
+    ...     predicted = predict(client, model, da.from_array(X, chunks=(50, 2)), kind="class").compute()
+    >>> float(np.mean(predicted == truth)), model["info"]["bytes_per_round"]
+    (1.0, 0)
+    """
+    check_booster(params, X)
+    check_metric(eval_metric)
+    if client.asynchronous:
+        raise ValueError("train waits for its results: give it a client made without asynchronous=True.")
+    if costs is None and (mu != 0 or budget is not None):
+        raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
+    objective_settings, graph_settings = read_settings(settings)
+    clock = _Clock()
+    parts = read_parts(client, X)
+    clock.lap("read")
+    prepared = prepare(
+        parts,
+        y,
+        row_ids=row_ids,
+        sample_weight=sample_weight,
+        classes=classes,
+        graph=graph,
+        n_anchors=n_anchors,
+        storage=storage,
+        settings=objective_settings,
+        graph_settings=graph_settings,
+    )
+    clock.lap("operator")
+    try:
+        full = complete_params(params, prepared.objective.n_outputs)
+        metric = WorkerMetric(prepared.known.labels, eval_metric)
+        layout = {"missing": missing, "enable_categorical": enable_categorical}
+        dtrain = quantile_matrix(parts, prepared.data, full, **layout)
+        sets = [
+            (_evaluation_set(client, prepared, full, dtrain, rows, labels, layout), name)
+            for rows, labels, name in evals
+        ]
+        clock.lap("matrix")
+        costed = None
+        if costs is not None:
+            miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
+            costed = CostedTraining(prepared.objective, costs, miser)
+        result = _train_or_name_the_lost(
+            client,
+            full,
+            dtrain,
+            num_boost_round,
+            evals=sets or None,
+            obj=prepared.objective if costed is None else costed,
+            custom_metric=metric if sets else None,
+            early_stopping_rounds=early_stopping_rounds,
+            xgb_model=xgb_model,
+            callbacks=[*(callbacks or ()), *([] if costed is None else [costed])] or None,
+            verbose_eval=verbose_eval,
+            **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
+        )
+    finally:
+        release_rows(client, prepared.told.rows.values())
+    clock.lap("rounds")
+    return {**result, "labels": prepared.known.labels, "info": {**_info(prepared), "seconds": clock.seconds}}
+
+
+def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "margin", **settings: Any) -> Any:
+    """Predict as ``xgboost.dask.predict`` does.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    model : dict, xgboost.Booster or Future
+        What :func:`train` returned; a bare booster knows margins only.
+    X : dask Array, DataFrame or DaskDMatrix
+        Rows.
+    kind : {"margin", "probability", "class"}, default="margin"
+        Raw scores, the only thing that XGBoost knows of a model with a custom objective (for regression they are the
+        predictions); probabilities, of shape (M, K); or classes.
+    **settings
+        Passed to ``xgboost.dask.predict``.
+
+    Returns
+    -------
+    dask Array or Series
+        Lazy, like all of dask. Probabilities and classes are Arrays.
+    """
+    if kind not in ("margin", "probability", "class"):
+        raise ValueError(f"kind must be 'margin', 'probability' or 'class', got {kind!r}.")
+    margin = xgb_dask.predict(client, model, X, **{"output_margin": True, **settings})
+    if kind == "margin":
+        return margin
+    labels = model.get("labels") if isinstance(model, dict) else None
+    if labels is None or labels.classes is None:
+        raise ValueError(f"kind={kind!r} is for classification, with what train() returned as model.")
+    scores = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
+    if kind == "class":
+        drop = [1] if scores.ndim == 2 else None
+        return scores.map_blocks(_classes, labels, drop_axis=drop, dtype=labels.classes.dtype)
+    n = labels.classes.size
+    if scores.ndim == 2:
+        return scores.map_blocks(_probabilities, labels, dtype=np.float64)
+    return scores.map_blocks(_probabilities, labels, new_axis=1, chunks=(*scores.chunks, (n,)), dtype=np.float64)
+
+
+def _probabilities(scores: Any, labels: Any) -> Any:
+    probability = labels.loss.mean(np.asarray(scores, dtype=np.float64))
+    return np.column_stack([1.0 - probability, probability]) if probability.ndim == 1 else probability
+
+
+def _classes(scores: Any, labels: Any) -> Any:
+    return labels.classes[_probabilities(scores, labels).argmax(axis=1)]
+
+
+def _evaluation_set(
+    client: distributed.Client, prepared: Prepared, params: Any, dtrain: Any, X: Any, y: Any, layout: dict[str, Any]
+) -> Any:
+    parts = read_parts(client, X)
+    pieces = client.map(
+        evaluation_labels,
+        parts.align(y, "y of an evaluation set"),
+        labels=prepared.known.labels,
+        unlabeled=prepared.settings.unlabeled,
+        pure=False,
+    )
+    return quantile_matrix(parts, {"data": parts.X, "label": parts.series(pieces)}, params, ref=dtrain, **layout)
+
+
+def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any, rounds: int, **settings: Any) -> Any:
+    """Train, and where that fails because a worker is gone, say so: what XGBoost then reports is a broken socket."""
+    before = set(client.nthreads())
+    try:
+        return xgb_dask.train(client, params, dtrain, rounds, **settings)
+    except Exception as error:
+        lost = sorted(before - set(client.nthreads()))
+        if lost:
+            raise WorkerLostError(
+                f"{len(lost)} of {len(before)} workers died during training ({', '.join(lost[:3])}), and with them "
+                "their rows and trees. There is no model: XGBoost cannot go on without them. Call train() again; the "
+                "usual cause is memory, for which more workers or graph='anchors' may help."
+            ) from error
+        raise
+
+
+def _info(prepared: Prepared) -> dict[str, Any]:
+    objective = prepared.objective
+    numbers = objective.numbers_per_round
+    return {
+        "n_rows": objective.n_rows,
+        "n_labeled": int(objective.labeled.ids.size),
+        "n_unreachable": prepared.told.n_unreachable,
+        "graph": prepared.graph,
+        "rule": objective.rule,
+        "bytes_per_round": numbers * (8 if objective.lam > 0 else 4),
+    }

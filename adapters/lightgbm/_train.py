@@ -1,0 +1,268 @@
+"""LightGBM training with feature costs, shared sources and a hard budget."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.adapters.lightgbm import _params as parameters
+from grbb_ext.adapters.lightgbm._rounds import Rounds, columns_in_text, used_columns
+from grbb_ext.costs import FeatureCosts, Ledger, check_price, stop_reason
+
+_LOG = logging.getLogger("grbb_ext")
+
+# Rounds without a split after which training ends although rows or columns are sampled.
+_PATIENCE = 10
+
+
+def train(
+    params: dict[str, Any],
+    train_set: lgb.Dataset,
+    num_boost_round: int = 100,
+    valid_sets: list[lgb.Dataset] | None = None,
+    valid_names: list[str] | None = None,
+    feval: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+    init_model: str | Path | lgb.Booster | None = None,
+    keep_training_booster: bool = False,
+    callbacks: list[Callable[..., Any]] | None = None,
+    *,
+    costs: FeatureCosts | None = None,
+    mu: float = 0.0,
+    budget: float | None = None,
+) -> lgb.Booster:
+    r"""Train as ``lightgbm.train`` does, and pay for features.
+
+    Each tree is grown on gains from which :math:`\mu` times the price of a feature's unpaid sources is subtracted
+    (eq. 1 and 7). What is bought stays paid for all later trees, and every feature that needs a paid source gets
+    cheaper from the next round on. Within a tree a feature is penalised with the price of all of its unpaid sources,
+    also if another feature of the tree shares one of them; the bill counts each source once. With `budget` the bill
+    never exceeds it, at no round.
+
+    Parameters
+    ----------
+    params, train_set, num_boost_round, valid_sets, valid_names, feval, keep_training_booster, callbacks
+        As for ``lightgbm.train``. The objective may be built in or a callable such as
+        :func:`grbb_ext.grbb_objective`. ``feature_contri`` is kept (and multiplied by the mask of what is allowed).
+        Refused together with `costs`: ``cegb_*``, boosting ``dart`` and ``rf``, distributed training, devices other
+        than the CPU, ``linear_tree`` and forced splits.
+    init_model : str, pathlib.Path, lightgbm.Booster or None, default=None
+        As for ``lightgbm.train``. The features that it uses count as paid, and towards the budget.
+    costs : FeatureCosts or None, default=None
+        Prices of the columns. None is plain ``lightgbm.train``.
+    mu : float, default=0
+        Trade-off between gain and price, in units of gain per unit of price; 0 buys whatever helps.
+    budget : float or None, default=None
+        The most that may be spent in all.
+
+    Returns
+    -------
+    lightgbm.Booster
+        An ordinary booster, with one attribute more if `costs` are given: ``booster.ledger_``, the
+        :class:`grbb_ext.costs.Ledger` of what the model uses. It pickles with the booster but is not a part of
+        LightGBM's model file; the paid set can be read from any model.
+
+    Notes
+    -----
+    When no split on paid features helps and nothing else is affordable or worth its price, training ends. The reason
+    is logged once, as a warning of the logger ``"grbb_ext"`` (as information if ``verbosity`` is below 0), and kept
+    in ``booster.ledger_.stop_reason``. If rows or columns are sampled, or callbacks change parameters, an empty round
+    may be a matter of luck: training then ends after ten of them in a row.
+
+    Evaluation prices (``per_tree``, ``per_split``) do not take part: `num_boost_round` and ``num_leaves`` are the way
+    to limit evaluation.
+
+    Examples
+    --------
+    Column 0 is dear and column 1, which is almost as good, is cheap.
+
+    >>> import numpy as np
+    >>> X = np.array([[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 1]])
+    >>> y = np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0])
+    >>> params = {"objective": "regression", "num_leaves": 2, "min_data_in_leaf": 1, "min_data_in_bin": 1,
+    ...           "learning_rate": 1.0, "verbosity": -1}
+    >>> for mu in (0.0, 0.2, 10.0):
+    ...     booster = train(params, lgb.Dataset(X, y), 1, costs=FeatureCosts([30.0, 1.0]), mu=mu)
+    ...     print(mu, booster.ledger_)
+    0.0 Ledger(1 of 2 features, 30 spent)
+    0.2 Ledger(1 of 2 features, 1 spent)
+    10.0 Ledger(0 of 2 features, 0 spent)
+    """
+    mu = check_price(mu, "mu")
+    arguments: dict[str, Any] = {
+        "valid_sets": valid_sets,
+        "valid_names": valid_names,
+        "feval": feval,
+        "init_model": init_model,
+        "keep_training_booster": keep_training_booster,
+    }
+    if costs is None:
+        if mu > 0 or budget is not None:
+            raise ValueError("mu and budget need costs=.")
+        return lgb.train(params, train_set, num_boost_round, callbacks=callbacks, **arguments)
+    if not isinstance(costs, FeatureCosts):
+        raise TypeError(f"costs must be FeatureCosts, got {type(costs).__name__}. Use costs=FeatureCosts(...).")
+    if budget is not None:
+        budget = check_price(budget, "budget")
+    params = dict(params)
+    parameters.check_params(params)
+    objective = parameters.get(params, "objective")
+    if callable(objective):
+        # lgb.train copies what is in params, except functions: rounds that are grown again need the same object.
+        parameters.pop(params, "objective")
+        params["objective"] = lambda raw_scores, data: objective(raw_scores, data)
+    keeper = _CostKeeper(params, costs, mu, budget, _features_of(init_model), feval, _holds(valid_sets, train_set))
+    all_callbacks = [*(callbacks or []), *_early_stopping(params)]
+    booster = lgb.train(params, train_set, num_boost_round, callbacks=keeper.callbacks(all_callbacks), **arguments)
+    return keeper.finish(booster)
+
+
+class _CostKeeper:
+    """Callbacks that keep a run of ``lightgbm.train`` within costs."""
+
+    def __init__(
+        self,
+        params: dict[str, Any],
+        costs: FeatureCosts,
+        mu: float,
+        budget: float | None,
+        paid: NDArray[np.bool_] | None,
+        feval: Any,
+        evaluates_train: bool,
+    ) -> None:
+        self._params, self._costs, self._mu, self._budget, self._paid = params, costs, mu, budget, paid
+        self._feval, self._evaluates_train = feval, evaluates_train
+        self._rounds: Rounds | None = None
+        self._n_empty = 0
+        self._patience = _PATIENCE if parameters.is_random(params) else 1
+        self._stopping = False
+        self._stopped_here = False
+
+    def callbacks(self, others: Sequence[Callable[..., Any]]) -> list[Callable[..., Any]]:
+        """Return the callbacks of a run: prepare last before the round, settle first after it, stop last."""
+        wrapped: list[Callable[..., Any]] = []
+        for i, callback in enumerate(others):
+            if getattr(callback, "before_iteration", False):
+                # It may change parameters from round to round, and with them what can be split.
+                self._patience = _PATIENCE
+            order = getattr(callback, "order", i - len(others))
+            wrapped.append(_Callback(self._forward(callback), order, getattr(callback, "before_iteration", False)))
+        first, last = -(10**9), 10**9
+        return [
+            *wrapped,
+            _Callback(self._prepare, last, before_iteration=True),
+            _Callback(self._settle, first, before_iteration=False),
+            _Callback(self._stop, last, before_iteration=False),
+        ]
+
+    def finish(self, booster: lgb.Booster) -> lgb.Booster:
+        """Attach the ledger of what the model uses."""
+        assert self._rounds is not None
+        ledger = self._rounds.ledger.before(booster.current_iteration())
+        if not np.array_equal(columns_in_text(booster), ledger.used):
+            raise RuntimeError(
+                "The model uses features that were not seen to be bought: their gains are below 1e-45, the smallest "
+                "that LightGBM records. Scale the objective up."
+            )
+        booster.ledger_ = ledger  # type: ignore[attr-defined]
+        if self._stopped_here:
+            booster.best_iteration = 0
+        return booster
+
+    def _prepare(self, env: Any) -> None:
+        if self._rounds is None:
+            self._rounds = self._start(env.model)
+            self._num_leaves = parameters.get(env.model.params, "num_leaves", 31)
+        if parameters.get(env.model.params, "num_leaves", 31) > self._num_leaves:
+            raise ValueError("num_leaves cannot be raised during training with costs: start with the largest.")
+        self._rounds.prepare()
+
+    def _start(self, booster: lgb.Booster) -> Rounds:
+        names, n_features = booster.feature_name(), booster.num_feature()
+        unnamed = names == [f"Column_{i}" for i in range(n_features)]
+        costs = self._costs.bind(n_features if unnamed else names)
+        ledger = Ledger(costs, self._budget)
+        if self._paid is not None:
+            ledger.buy(self._paid)
+        objective = parameters.get(self._params, "objective")
+        seed = parameters.get(self._params, "bagging_seed", 3)
+        return Rounds(
+            booster,
+            ledger,
+            self._mu,
+            objective if callable(objective) else None,
+            parameters.user_contri(self._params),
+            parameters.restricts_leaves(self._params),
+            int(seed) if parameters.is_goss(self._params) else None,
+        )
+
+    def _settle(self, env: Any) -> None:
+        assert self._rounds is not None
+        empty, changed = self._rounds.settle()
+        self._n_empty = self._n_empty + 1 if empty else 0
+        if changed and env.evaluation_result_list:
+            # Later callbacks share this list: they are to see the scores of the trees that stayed.
+            results = env.model.eval_train(self._feval) if self._evaluates_train else []
+            env.evaluation_result_list[:] = results + env.model.eval_valid(self._feval)
+        if self._n_empty >= self._patience and env.iteration + 1 < env.end_iteration:
+            self._stopping = True
+            reason = stop_reason(self._rounds.ledger, self._mu, env.model.current_iteration())
+            self._rounds.ledger.stop_reason = reason
+            _LOG.log(logging.WARNING if parameters.get(self._params, "verbosity", 1) >= 0 else logging.INFO, reason)
+
+    def _forward(self, callback: Callable[..., Any]) -> Callable[[Any], None]:
+        """Let a callback know of an early end, so that early stopping picks its best round as it does at the end."""
+
+        def forwarded(env: Any) -> None:
+            callback(replace(env, end_iteration=env.iteration + 1) if self._stopping else env)
+
+        return forwarded
+
+    def _stop(self, env: Any) -> None:
+        if self._stopping:
+            self._stopped_here = True
+            raise lgb.EarlyStopException(env.model.current_iteration() - 1, env.evaluation_result_list)
+
+
+class _Callback:
+    """A callback with its place among the others."""
+
+    def __init__(self, call: Callable[[Any], None], order: int, before_iteration: bool) -> None:
+        self._call, self.order, self.before_iteration = call, order, before_iteration
+
+    def __call__(self, env: Any) -> None:
+        self._call(env)
+
+
+def _early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:
+    """Turn the parameter into the callback that ``lightgbm.train`` would make of it."""
+    rounds = parameters.pop(params, "early_stopping_round")
+    if not rounds or rounds <= 0:
+        return []
+    return [
+        lgb.early_stopping(
+            rounds,
+            first_metric_only=params.get("first_metric_only", False),
+            verbose=parameters.get(params, "verbosity", 1) > 0,
+            min_delta=params.get("early_stopping_min_delta", 0.0),
+        )
+    ]
+
+
+def _features_of(init_model: str | Path | lgb.Booster | None) -> NDArray[np.bool_] | None:
+    """Return the columns that a model uses, all of its rounds."""
+    if init_model is None:
+        return None
+    model = init_model if isinstance(init_model, lgb.Booster) else lgb.Booster(model_file=init_model)
+    return np.asarray(used_columns(model) > 0)
+
+
+def _holds(valid_sets: Any, train_set: lgb.Dataset) -> bool:
+    listed = valid_sets if isinstance(valid_sets, (list, tuple)) else [valid_sets]
+    return any(valid_set is train_set for valid_set in listed)

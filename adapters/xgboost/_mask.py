@@ -1,0 +1,189 @@
+"""A strict mask of columns for XGBoost, made of feature weights and column sampling."""
+
+from __future__ import annotations
+
+import json
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+from numpy.typing import NDArray
+
+from grbb_ext.costs import Groups, Mask
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a booster is set to.
+
+    Attributes
+    ----------
+    objective : str
+        Name of the built-in objective; XGBoost has a default one beside a custom objective.
+    scale_pos_weight : float
+        Weight of positive rows in the logistic objectives.
+    colsample_bytree, colsample_bylevel, colsample_bynode, subsample, gamma : float
+        As in XGBoost.
+    interaction_constraints : str
+        The user's own, or an empty text.
+    num_class : int
+        Number of classes; 0 where there is one score per row.
+    config : str
+        The whole configuration, for ``Booster.load_config``.
+    """
+
+    objective: str
+    scale_pos_weight: float
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    subsample: float
+    gamma: float
+    interaction_constraints: str
+    num_class: int
+    config: str
+
+    @property
+    def samples_columns(self) -> bool:
+        """Whether trees see a random part of the columns."""
+        return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
+
+    @property
+    def random(self) -> bool:
+        """Whether a round without a split may be followed by one with a split, by luck."""
+        return self.samples_columns or self.subsample < 1
+
+
+def read_settings(booster: xgb.Booster) -> Settings:
+    """Read the settings of a booster, and refuse by name those under which costs cannot be kept."""
+    config = booster.save_config()
+    learner: dict[str, Any] = json.loads(config)["learner"]
+    grower = learner["gradient_booster"]
+    name = grower["name"]
+    if name == "gblinear":
+        raise ValueError("booster='gblinear' does not go with costs: it has no trees. Use 'gbtree'.")
+    if name == "dart":
+        raise ValueError(
+            "booster='dart' does not go with costs: its rounds follow other gradients than those that can be probed. "
+            "Use 'gbtree'."
+        )
+    train, model = grower["gbtree_train_param"], grower["gbtree_model_param"]
+    # The configuration hides process_type="update", but not the updaters, which then grow no tree.
+    if not train["updater_seq"].startswith("grow_"):
+        raise ValueError(
+            f"updater={train['updater']!r} does not go with costs: it grows no tree. Take it and process_type out of "
+            "the parameters."
+        )
+    if int(model["num_parallel_tree"]) > 1:
+        raise ValueError(
+            f"num_parallel_tree={model['num_parallel_tree']} does not go with costs: gains of trees that are averaged "
+            "do not add up. Use 1."
+        )
+    if learner["learner_train_param"].get("multi_strategy", "one_output_per_tree") != "one_output_per_tree":
+        raise ValueError(
+            "multi_strategy='multi_output_tree' does not go with costs: it reports no gains. Use 'one_output_per_tree'."
+        )
+    device = learner["generic_param"]["device"]
+    if device != "cpu":
+        raise ValueError(f"device={device!r} does not go with costs: the mask of columns is for 'cpu'. Use that.")
+    tree = grower["tree_train_param"]
+    loss = learner["objective"].get("reg_loss_param", {})
+    return Settings(
+        objective=learner["objective"]["name"],
+        scale_pos_weight=float(loss.get("scale_pos_weight", 1)),
+        colsample_bytree=float(tree["colsample_bytree"]),
+        colsample_bylevel=float(tree["colsample_bylevel"]),
+        colsample_bynode=float(tree["colsample_bynode"]),
+        subsample=float(tree["subsample"]),
+        gamma=float(tree["gamma"]),
+        interaction_constraints=tree["interaction_constraints"],
+        num_class=int(learner["learner_model_param"]["num_class"]),
+        config=config,
+    )
+
+
+# Feature weights of data sets that are masked at present: a training that broke off leaves its mask behind.
+_USERS_WEIGHTS: weakref.WeakKeyDictionary[xgb.DMatrix, NDArray[np.float32]] = weakref.WeakKeyDictionary()
+
+# No split gains this much, so that a tree is a single leaf.
+_NO_SPLIT = 1e30
+
+
+class ColumnMask:
+    """Open some columns of a DMatrix to the next tree, and close the others.
+
+    A column of weight 0 is never sampled as long as no more columns are asked for than have a weight, so weights 0 and
+    1 with ``colsample_bytree = (k + .5) / d`` for k open columns open exactly these (k / d may lose one to rounding).
+    Weights and sampling of the user are kept within what is open: weights are multiplied by the mask, and
+    ``colsample_bytree = r`` samples r k columns; ``colsample_bylevel`` and ``colsample_bynode`` sample from these by
+    themselves. Weights that are all 0 would be no mask at all: a round with nothing open is a single leaf.
+
+    Parameters
+    ----------
+    dtrain : xgboost.DMatrix
+        The training data.
+    settings : Settings
+        Of the user's booster.
+    """
+
+    def __init__(self, dtrain: xgb.DMatrix, settings: Settings) -> None:
+        self._dtrain, self._settings = dtrain, settings
+        self.weights = users_weights(dtrain)
+        _USERS_WEIGHTS[dtrain] = self.weights
+        self._n = int(dtrain.num_col())
+        # Weights mean nothing to XGBoost unless it samples columns.
+        sampled = settings.samples_columns and self.weights.size > 0
+        self._weights = self.weights if sampled else np.ones(self._n, dtype=np.float32)
+        self.usable: Mask = self._weights > 0
+
+    def set(self, booster: xgb.Booster, allowed: Mask, groups: Groups | None = None, *, sampling: bool = True) -> None:
+        """Open columns to the next tree of a booster.
+
+        Parameters
+        ----------
+        booster : xgboost.Booster
+            The booster that grows the tree.
+        allowed : ndarray of bool
+            Columns to open.
+        groups : tuple of tuple of int, or None
+            Columns that may share a path; None leaves the user's own constraints.
+        sampling : bool, default=True
+            Whether the user's column sampling takes part.
+        """
+        settings = self._settings
+        allowed = allowed & self.usable
+        k = int(allowed.sum())
+        ratio = settings.colsample_bytree if sampling else 1.0
+        params = {
+            "colsample_bytree": ratio,
+            "gamma": settings.gamma if k else _NO_SPLIT,
+            "interaction_constraints": settings.interaction_constraints if groups is None else json.dumps(groups),
+        }
+        if 0 < k < self._n:
+            params["colsample_bytree"] = min(1.0, (max(1, int(ratio * k)) + 0.5) / self._n)
+            self._dtrain.set_info(feature_weights=np.where(allowed, self._weights, 0).astype(np.float32))
+        else:
+            self._dtrain.set_info(feature_weights=self.weights)
+        booster.set_param(params)
+
+    def restore(self, booster: xgb.Booster) -> None:
+        """Give the data set and the booster back as the user made them."""
+        settings = self._settings
+        self._dtrain.set_info(feature_weights=self.weights)
+        _USERS_WEIGHTS.pop(self._dtrain, None)
+        booster.set_param(
+            {
+                "colsample_bytree": settings.colsample_bytree,
+                "gamma": settings.gamma,
+                "interaction_constraints": settings.interaction_constraints,
+            }
+        )
+
+
+def users_weights(dtrain: xgb.DMatrix) -> NDArray[np.float32]:
+    """Return the feature weights that the user gave to a data set; empty where none."""
+    if dtrain in _USERS_WEIGHTS:
+        return _USERS_WEIGHTS[dtrain]
+    return np.asarray(dtrain.get_float_info("feature_weights"), dtype=np.float32)

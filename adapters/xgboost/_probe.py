@@ -1,0 +1,179 @@
+"""Trees that XGBoost grows only to be looked at, and how trees are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from grbb_ext.adapters.xgboost._mask import ColumnMask, Settings
+from grbb_ext.costs import Groups, Growth, Mask
+
+Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+# XGBoost keeps hessians above this.
+_LEAST_HESSIAN = 1e-16
+
+
+def builtin_gradients(name: str, scale_pos_weight: float = 1.0) -> Callable[[NDArray[Any], xgb.DMatrix], Gradients]:
+    """Return gradient and hessian of a built-in objective as a function of raw scores and data.
+
+    Parameters
+    ----------
+    name : str
+        Name of the objective.
+    scale_pos_weight : float, default=1
+        Factor of rows with label 1, for the logistic objectives.
+
+    Returns
+    -------
+    callable
+        ``obj(raw_scores, dmatrix) -> (gradient, hessian)``, with the weights of the DMatrix.
+
+    Examples
+    --------
+    >>> data = xgb.DMatrix(np.zeros((2, 1)), label=[0.0, 1.0])
+    >>> builtin_gradients("binary:logistic")(np.zeros(2), data)[0].tolist()
+    [0.5, -0.5]
+    """
+    if name not in BUILTIN:
+        raise ValueError(
+            f"The gradients of {name!r} are not known here: obj must be one of {sorted(BUILTIN)}, or a callable "
+            "obj(raw_scores, dmatrix) -> (gradient, hessian), given to xgboost.train as well."
+        )
+
+    def gradients(raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:
+        gradient, hessian = BUILTIN[name](raw_scores.astype(np.float32, copy=False), data.get_label())
+        weight = data.get_weight()
+        factor = np.ones(gradient.shape[0], dtype=np.float32) if weight.size == 0 else weight
+        if name in _LOGISTIC and scale_pos_weight != 1:
+            factor = np.where(data.get_label() == 1, factor * np.float32(scale_pos_weight), factor)
+        if gradient.ndim == 2:
+            factor = factor[:, None]
+        return gradient * factor, hessian * factor
+
+    return gradients
+
+
+def _squared_error(scores: NDArray[np.float32], label: NDArray[np.float32]) -> Gradients:
+    return scores - label, np.ones_like(scores)
+
+
+def _logistic(scores: NDArray[np.float32], label: NDArray[np.float32]) -> Gradients:
+    p = expit(scores)
+    return p - label, np.maximum(p * (1 - p), np.float32(_LEAST_HESSIAN))
+
+
+def _softmax(scores: NDArray[np.float32], label: NDArray[np.float32]) -> Gradients:
+    p = softmax(scores, axis=1)
+    gradient = p.copy()
+    gradient[np.arange(label.size), label.astype(np.intp)] -= 1
+    return gradient, np.maximum(2 * p * (1 - p), np.float32(_LEAST_HESSIAN))
+
+
+_LOGISTIC = ("binary:logistic", "binary:logitraw", "reg:logistic")
+
+BUILTIN: dict[str, Callable[[NDArray[np.float32], NDArray[np.float32]], Gradients]] = {
+    "reg:squarederror": _squared_error,
+    **dict.fromkeys(_LOGISTIC, _logistic),
+    "multi:softprob": _softmax,
+    "multi:softmax": _softmax,
+}
+
+
+# Rounds after which the scratch booster is made anew, so that it does not grow without end.
+_MOST_ROUNDS = 200
+
+
+class TreeReader:
+    """Read used columns and gains from rounds of a booster.
+
+    Parameters
+    ----------
+    names : list of str or None
+        Names of the columns; None is f0, f1, ... as XGBoost has it.
+    n_columns : int
+        Number of columns.
+    """
+
+    def __init__(self, names: list[str] | None, n_columns: int) -> None:
+        listed = names or [f"f{i}" for i in range(n_columns)]
+        self._position = {name: i for i, name in enumerate(listed)}
+
+    def used(self, booster: xgb.Booster) -> Mask:
+        """Return the columns that some split of a booster reads."""
+        used = np.zeros(len(self._position), dtype=bool)
+        used[[self._position[name] for name in booster.get_score(importance_type="weight")]] = True
+        return used
+
+    def growth(self, booster: xgb.Booster, round: int, gamma: float = 0.0) -> Growth:
+        """Return what a round grew; each split's gain is charged gamma, as XGBoost does."""
+        one = booster[round : round + 1]
+        gain = np.zeros(len(self._position))
+        used = np.zeros(gain.size, dtype=bool)
+        for name, value in one.get_score(importance_type="total_gain").items():
+            gain[self._position[name]], used[self._position[name]] = value, True
+        if gamma > 0:
+            for name, count in one.get_score(importance_type="weight").items():
+                gain[self._position[name]] -= gamma * float(np.sum(count))
+        return Growth(used, gain)
+
+
+class Prober:
+    """Grow trees for the present gradients on a booster of their own, with the settings of the user's.
+
+    All rows and all open columns take part, where the user's rounds may sample them: gains are those that a round
+    would have on average (times ``subsample``, since fewer rows gain less).
+
+    Parameters
+    ----------
+    dtrain : xgboost.DMatrix
+        The training data.
+    settings : Settings
+        Of the user's booster.
+    mask : ColumnMask
+        Opens and closes columns.
+    reader : TreeReader
+        Reads trees.
+    """
+
+    def __init__(self, dtrain: xgb.DMatrix, settings: Settings, mask: ColumnMask, reader: TreeReader) -> None:
+        self._dtrain, self._settings, self._mask, self._reader = dtrain, settings, mask, reader
+        self._scratch: xgb.Booster | None = None
+        self._gradients: tuple[NDArray[Any], NDArray[Any]] | None = None
+
+    def set_gradients(self, gradient: NDArray[Any], hessian: NDArray[Any]) -> None:
+        """Set what the next trees are grown on."""
+        self._gradients = gradient, hessian
+
+    def __call__(self, allowed: Mask, groups: Groups | None) -> Growth:
+        """Grow a round on the open columns and read it."""
+        assert self._gradients is not None
+        if self._scratch is None or self._scratch.num_boosted_rounds() >= _MOST_ROUNDS:
+            self._scratch = self.new_booster()
+            self._scratch.set_param({"subsample": 1, "colsample_bylevel": 1, "colsample_bynode": 1})
+        round = self._scratch.num_boosted_rounds()
+        self._mask.set(self._scratch, allowed, groups, sampling=False)
+        self._scratch.boost(self._dtrain, round, grad=self._gradients[0], hess=self._gradients[1])
+        growth = self._reader.growth(self._scratch, round, self._settings.gamma)
+        return Growth(growth.used, growth.gain * self._settings.subsample)
+
+    def starting_scores(self) -> NDArray[np.float32]:
+        """Return the raw scores of a built-in objective before its first round, which only that round makes known."""
+        booster = self.new_booster()
+        booster.set_param({"eta": 0, "max_depth": 1})
+        booster.update(self._dtrain, 0)
+        return np.asarray(booster.predict(self._dtrain, output_margin=True))
+
+    def new_booster(self) -> xgb.Booster:
+        """Return an empty booster with the user's settings."""
+        booster = xgb.Booster({}, [self._dtrain])
+        booster.load_config(self._settings.config)
+        if self._settings.num_class > 0:
+            # A configuration that is loaded loses it for the objective.
+            booster.set_param({"num_class": self._settings.num_class})
+        return booster

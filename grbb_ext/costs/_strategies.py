@@ -1,0 +1,171 @@
+"""Strategies of the miser: which trees to grow and judge before a purchase."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grbb_ext.costs._judge import Choice, Groups, Judge, Mask
+from grbb_ext.costs._ledger import Ledger
+
+
+def price_levels(prices: ArrayLike, most: int) -> NDArray[np.float64]:
+    """Return price limits, ascending; the last is the highest price.
+
+    Parameters
+    ----------
+    prices : array-like
+        Prices of the columns that could be bought.
+    most : int
+        Largest number of levels. Beyond it neighbouring prices share a level, each level with about as many prices.
+
+    Returns
+    -------
+    ndarray
+        At most `most` of the prices.
+
+    Examples
+    --------
+    >>> price_levels([5.2, 1.0, 1.0, 7.27], most=8).tolist()
+    [1.0, 5.2, 7.27]
+    >>> price_levels(range(1, 101), most=4).tolist()
+    [25.0, 50.0, 75.0, 100.0]
+    """
+    distinct = np.unique(np.asarray(prices, dtype=np.float64))
+    if distinct.size <= most:
+        return distinct
+    last = np.ceil(np.arange(1, most + 1) * distinct.size / most).astype(np.intp) - 1
+    return np.asarray(distinct[last])
+
+
+def choose_by_levels(judge: Judge, most: int = 8) -> Choice:
+    """Choose what to buy among trees on nested sets of columns.
+
+    The first tree may use every affordable column, the second only what is free. Between them the highest price that
+    the last tree paid is the limit for the next: levels that would grow the same tree again are passed over. Fewer
+    columns gain less, so the descent ends where even a tree of this gain at the lowest price would not be the best.
+    From the first and the best tree unworthy columns are then dropped.
+
+    Parameters
+    ----------
+    judge : Judge
+        Grows and judges trees.
+    most : int, default=8
+        Largest number of price levels.
+
+    Returns
+    -------
+    Choice
+    """
+    if not judge.candidates.any():
+        judge.baseline()
+        return judge.choose()
+    prices = judge.prices
+    top = judge.judge(judge.candidates)
+    if judge.mu == 0 and judge.best is not None:
+        return judge.choose()
+    if not judge.new(top).any():
+        return judge.choose()
+    judge.baseline()
+    levels = price_levels(prices[judge.candidates], most)
+    growth, growths = top, [top]
+    lowest = levels[0]
+    while True:
+        limit = prices[judge.new(growth)].max()
+        below = levels[levels < limit]
+        if not below.size or growth.total - judge.mu * lowest <= judge.choose().value:
+            break
+        growth = judge.judge(judge.candidates & (prices <= below[-1]))
+        if not judge.new(growth).any():
+            break
+        growths.append(growth)
+    best = max(growths, key=lambda one: one.total - judge.mu * judge.ledger.price(judge.new(one)))
+    judge.refine(top)
+    if best is not top:
+        judge.refine(best)
+    return judge.choose()
+
+
+def path_groups(ledger: Ledger, allowed: Mask) -> Groups:
+    """Return groups of columns such that a path within a group buys no more than one feature needs.
+
+    The group of a column holds every column whose unpaid sources are among its own: those that are free, and those
+    that come with it.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What is paid.
+    allowed : ndarray of bool
+        Columns to be put into groups.
+
+    Returns
+    -------
+    tuple of tuple of int
+        One group for each distinct set of unpaid sources that is not a part of another; each allowed column is in
+        one at least.
+
+    Examples
+    --------
+    >>> from grbb_ext.costs import FeatureCosts
+    >>> ledger = Ledger(FeatureCosts([1.0, 5.0, 7.0, 0.0]))
+    >>> path_groups(ledger, np.array([True, True, False, True]))
+    ((0, 3), (1, 3))
+    """
+    columns = np.flatnonzero(allowed)
+    needs = ledger.costs.needs
+    unpaid = [
+        frozenset(
+            int(source)
+            for source in needs.indices[needs.indptr[column] : needs.indptr[column + 1]]
+            if not ledger.paid[source] and ledger.costs.prices[source] > 0
+        )
+        for column in columns
+    ]
+    distinct = list(dict.fromkeys(unpaid))
+    largest = [one for one in distinct if not any(one < other for other in distinct)]
+    return tuple(
+        tuple(int(column) for column, owed in zip(columns, unpaid, strict=True) if owed <= one) for one in largest
+    )
+
+
+def choose_by_interaction(judge: Judge, most: int = 8) -> Choice:
+    """Choose what to buy among trees whose paths buy one feature at most.
+
+    The first tree may use every affordable column, the second only what is free. Then, step by step, columns whose
+    splits gain less than mu times their price are closed, or where there are none the dearest of the last tree, so
+    that cheaper columns get their turn. As with levels, this ends where a tree of the last gain at the lowest price
+    would not be the best.
+
+    Parameters
+    ----------
+    judge : Judge
+        Grows and judges trees.
+    most : int, default=8
+        Largest number of steps.
+
+    Returns
+    -------
+    Choice
+        With the groups under which its tree was grown.
+    """
+    candidates = judge.candidates.copy()
+    growth = judge.judge(candidates, _groups(judge, candidates))
+    if judge.mu == 0 and judge.best is not None:
+        return judge.choose()
+    judge.baseline()
+    lowest = judge.prices[candidates].min(initial=np.inf)
+    for _ in range(most):
+        new = judge.new(growth)
+        if not new.any() or growth.total - judge.mu * lowest <= judge.choose().value:
+            break
+        closed = new & ~judge.worthy(growth)
+        if not closed.any():
+            closed = new & (judge.prices == judge.prices[new].max())
+        candidates &= ~closed
+        growth = judge.judge(candidates, _groups(judge, candidates))
+    return judge.choose()
+
+
+def _groups(judge: Judge, new: Mask) -> Groups | None:
+    return path_groups(judge.ledger, judge.free | new) if new.any() else None

@@ -1,0 +1,337 @@
+"""Saved models: a folder with the library's own model file and a JSON that says what it means. Nothing is executed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext.costs import FeatureCosts
+
+
+class ModelFileError(ValueError):
+    """A saved model is damaged, of another format, or something else altogether."""
+
+
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+# Truth values, numbers and text: no objects, and nothing that has to be looked up by name.
+_DTYPE = re.compile(r"[<>|=](?:b1|[iu][1248]|f[248]|U\d{1,6})")
+
+
+class NotPlainError(TypeError):
+    """A value that has no form in JSON, such as a function."""
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as what JSON has, so that :func:`from_plain` gives it back with its type.
+
+    Parameters
+    ----------
+    value : None, bool, int, float, str, list, tuple, dict, array of numbers or text, or FeatureCosts
+        The value. Scalars of numpy become those of Python.
+
+    Raises
+    ------
+    NotPlainError
+        If it is, or holds, something else.
+
+    Examples
+    --------
+    >>> to_plain((1, None)), to_plain(float("nan")), to_plain({2: "b"})
+    ({'tuple': [1, None]}, {'float': 'nan'}, {'dict': [[2, 'b']]})
+    >>> to_plain(np.array(["ham", "spam"]))
+    {'array': ['ham', 'spam'], 'dtype': '<U4', 'shape': [2]}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, str)):
+        return value if value is None or isinstance(value, bool) else str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if type(value) is list:
+        return [to_plain(entry) for entry in value]
+    if type(value) is tuple:
+        return {"tuple": [to_plain(entry) for entry in value]}
+    if isinstance(value, dict):
+        return {"dict": [[to_plain(key), to_plain(entry)] for key, entry in value.items()]}
+    if isinstance(value, FeatureCosts):
+        return {"costs": value.to_dict()}
+    if isinstance(value, np.ndarray) and _DTYPE.fullmatch(value.dtype.str):
+        flat = [to_plain(entry) for entry in value.ravel().tolist()]
+        return {"array": flat, "dtype": value.dtype.str, "shape": list(value.shape)}
+    raise NotPlainError(f"a value of type {type(value).__name__} has no form in JSON")
+
+
+def from_plain(plain: Any) -> Any:
+    """Undo :func:`to_plain`.
+
+    Examples
+    --------
+    >>> from_plain(to_plain({"costs": (1.5, float("-inf"))}))
+    {'costs': (1.5, -inf)}
+    >>> from_plain(to_plain(np.array([3, 8], dtype=np.int8))).dtype
+    dtype('int8')
+    """
+    if isinstance(plain, list):
+        return [from_plain(entry) for entry in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if "array" in plain:
+        return _array(plain)
+    [(kind, content)] = plain.items()
+    if kind == "float":
+        return _NOT_FINITE[content]
+    if kind == "tuple":
+        return tuple(from_plain(entry) for entry in content)
+    if kind == "dict":
+        return {from_plain(key): from_plain(entry) for key, entry in content}
+    if kind == "costs":
+        return FeatureCosts.from_dict(content)
+    raise ValueError(f"a value of the unknown kind {kind!r}")
+
+
+def _array(plain: dict[str, Any]) -> NDArray[Any]:
+    if not _DTYPE.fullmatch(plain["dtype"]):
+        raise ValueError(f"an array of the type {plain['dtype']!r}")
+    values = [from_plain(entry) for entry in plain["array"]]
+    return np.array(values, dtype=np.dtype(plain["dtype"])).reshape(plain["shape"])
+
+
+# Raised when a reader of today would misunderstand what a later writer wrote.
+FORMAT_VERSION = 1
+
+_FORMAT = "grbb_ext model"
+
+
+@dataclass(frozen=True)
+class Document:
+    """What the JSON holds.
+
+    Attributes
+    ----------
+    content : mapping
+        Of plain values (:func:`to_plain`): what the model means.
+    versions : mapping of str to str
+        Versions of the packages that wrote it.
+    model_file : str
+        Name of the file beside it, the library's own.
+    model_sha256 : str
+        Checksum of that file.
+
+    Examples
+    --------
+    >>> document = Document({"classes": [0, 1]}, {"grbb_ext": "0.1.0"}, "model.txt", sha256(b"tree"))
+    >>> Document.read(document.text()) == document
+    True
+    >>> Document.read(document.text().replace("classes", "glasses"))
+    Traceback (most recent call last):
+    ...
+    grbb_ext.persistence.ModelFileError: The JSON was changed after it was written: its checksum differs.
+    """
+
+    content: Mapping[str, Any]
+    versions: Mapping[str, str]
+    model_file: str
+    model_sha256: str
+
+    def text(self) -> str:
+        """Return the JSON."""
+        body = self._body()
+        document = {"format": _FORMAT, "format_version": FORMAT_VERSION, "sha256": _checksum(body), **body}
+        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def read(cls, text: str) -> Document:
+        """Read the JSON, and refuse one that is damaged, of a later format, or of another program."""
+        document = _parse(text)
+        if document.get("format") != _FORMAT:
+            raise ModelFileError("The JSON is not that of a model saved by grbb_ext.")
+        version = document.get("format_version")
+        if type(version) is not int or version < 1:
+            raise ModelFileError(f"The JSON has the format version {version!r}; versions are 1, 2, ...")
+        if version > FORMAT_VERSION:
+            raise ModelFileError(
+                f"The model has format version {version}, written by grbb_ext {_writer(document)}; this grbb_ext reads "
+                f"versions up to {FORMAT_VERSION}. Upgrade it: pip install -U grbb_ext."
+            )
+        body: dict[str, Any] = {name: document.get(name) for name in ("versions", "model", "content")}
+        if document.get("sha256") != _checksum(body):
+            raise ModelFileError("The JSON was changed after it was written: its checksum differs.")
+        try:
+            model = body["model"]
+            return cls(dict(body["content"]), dict(body["versions"]), str(model["file"]), str(model["sha256"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"The JSON lacks what a saved model has ({error}).") from error
+
+    def _body(self) -> dict[str, Any]:
+        model = {"file": self.model_file, "sha256": self.model_sha256}
+        return {"versions": dict(self.versions), "model": model, "content": dict(self.content)}
+
+
+def sha256(data: bytes) -> str:
+    """Return the checksum of a file's bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    # Of the values, not of the text: another indentation is no damage.
+    return sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"The JSON cannot be read, it may be cut off ({error}).") from error
+    if not isinstance(document, dict):
+        raise ModelFileError("The JSON is not that of a model saved by grbb_ext.")
+    return document
+
+
+def _writer(document: dict[str, Any]) -> str:
+    versions = document.get("versions")
+    return str(versions.get("grbb_ext")) if isinstance(versions, dict) else "of an unknown version"
+
+
+JSON_NAME = "grbb.json"
+# Names never come from the JSON, which could point anywhere.
+MODEL_NAMES = ("model.txt", "model.ubj")
+
+
+def write_folder(
+    path: str | PathLike[str],
+    model_name: str,
+    model: bytes,
+    content: Mapping[str, Any],
+    versions: Mapping[str, str],
+) -> None:
+    """Write a model.
+
+    The folder is written under another name and moved to its place when it is complete. A model that was there before
+    is replaced; anything else is refused.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    model_name : {"model.txt", "model.ubj"}
+        Name of the library's file in it.
+    model : bytes
+        What that file holds.
+    content, versions : mapping
+        Of the JSON, see :class:`Document`.
+
+    Raises
+    ------
+    FileExistsError
+        If something stands there that is not a saved model.
+    """
+    target = Path(os.path.realpath(path))
+    _check_replaceable(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        folder = fresh / "new"
+        folder.mkdir()  # with the permissions of any new folder; that of mkdtemp is private
+        text = Document(content, versions, model_name, sha256(model)).text()
+        _write(folder / model_name, model)
+        _write(folder / JSON_NAME, text.encode())
+        _move_into_place(folder, target, fresh / "old")
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def read_folder(path: str | PathLike[str]) -> tuple[Document, bytes]:
+    """Read the JSON of a saved model and check the library's file against it.
+
+    Returns
+    -------
+    document : Document
+        What the JSON says.
+    model : bytes
+        What the library's file holds; the bytes are those that were written.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at the path.
+    ModelFileError
+        If there is something else, or it is damaged.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        raise FileNotFoundError(f"There is no saved model at {str(folder)!r}.")
+    if not folder.is_dir():
+        raise ModelFileError(
+            f"{str(folder)!r} is a file, but a saved model is a folder with {JSON_NAME} and the booster's file. Pass "
+            "the folder; a booster's file alone is loaded by its own library."
+        )
+    if not (folder / JSON_NAME).is_file():
+        raise ModelFileError(f"The folder {str(folder)!r} has no {JSON_NAME}, so it is not a saved model.")
+    try:
+        document = Document.read((folder / JSON_NAME).read_text(encoding="utf-8"))
+    except (ModelFileError, UnicodeDecodeError) as error:
+        raise ModelFileError(f"{str(folder / JSON_NAME)!r} is refused. {error}") from error
+    if document.model_file not in MODEL_NAMES:
+        raise ModelFileError(f"{str(folder / JSON_NAME)!r} names the unknown model file {document.model_file!r}.")
+    file = folder / document.model_file
+    if not file.is_file():
+        raise ModelFileError(f"The booster's file {document.model_file} is missing from {str(folder)!r}.")
+    model = file.read_bytes()
+    if sha256(model) != document.model_sha256:
+        raise ModelFileError(
+            f"{str(file)!r} is not the file that was saved: its checksum differs, so it is damaged, cut off or "
+            "exchanged. Copy the folder again, or save the model again."
+        )
+    return document, model
+
+
+def _check_replaceable(target: Path) -> None:
+    """Refuse to replace what is not a saved model, or an empty folder."""
+    if not target.exists():
+        return
+    if target.is_dir():
+        names = {entry.name for entry in target.iterdir()}
+        if not names:
+            return
+        if names <= {JSON_NAME, *MODEL_NAMES}:
+            with suppress(ModelFileError, FileNotFoundError, UnicodeDecodeError):
+                Document.read((target / JSON_NAME).read_text(encoding="utf-8"))
+                return
+    raise FileExistsError(
+        f"{str(target)!r} exists and is not a saved model, so it is not replaced. Choose another path, or remove it."
+    )
+
+
+def _move_into_place(folder: Path, target: Path, aside: Path) -> None:
+    if not target.exists():
+        os.rename(folder, target)
+        return
+    os.rename(target, aside)
+    try:
+        os.rename(folder, target)
+    except OSError:
+        os.rename(aside, target)
+        raise
+
+
+def _write(file: Path, data: bytes) -> None:
+    with file.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -1,0 +1,55 @@
+"""Normal scores beside columns."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm, rankdata
+
+from grbb_ext.table._components import NormalScores
+
+
+def scores_of(X):
+    scores = NormalScores(X)
+    return scores(X)[:, X.shape[1] :] / scores.factor
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=40).filter(lambda values: len(set(values)) > 1))
+def test_they_are_those_of_mean_ranks(values):
+    X = np.array(values, dtype=float)[:, None]
+    expected = norm.ppf((rankdata(X[:, 0]) - 0.5) / len(values))
+    assert_allclose(scores_of(X)[:, 0], expected, atol=1e-12)
+
+
+def test_they_do_not_depend_on_the_unit_of_a_column():
+    X = np.random.default_rng(0).lognormal(size=(60, 3))
+    assert_allclose(scores_of(X), scores_of(np.log(X) * [1.0, 100.0, 0.01]))
+
+
+def test_columns_and_scores_have_the_same_variance():
+    X = np.random.default_rng(0).lognormal(size=(60, 3)).astype(np.float32)
+    both = NormalScores(X)(X)
+    assert both.dtype == np.float32
+    assert_array_equal(both[:, :3], X)
+    assert_allclose(both[:, 3:].var(axis=0).sum(), X.var(axis=0).sum(), rtol=1e-4)
+
+
+def test_other_rows_are_placed_between_those_that_were_seen():
+    scores = NormalScores(np.arange(5.0)[:, None])
+    seen = scores(np.arange(5.0)[:, None])[:, 1]
+    assert_allclose(scores(np.array([[1.5], [-9.0], [9.0]]))[:, 1], [(seen[1] + seen[2]) / 2, seen[0], seen[4]])
+
+
+def test_constant_columns_say_nothing():
+    X = np.column_stack([np.ones(6), np.arange(6.0)])
+    assert np.ptp(NormalScores(X)(X)[:, 2]) == 0
+    assert_array_equal(NormalScores(X[:, :1])(X[:, :1]), np.column_stack([np.ones(6), np.zeros(6)]))
+
+
+def test_a_sample_and_few_knots_are_enough(monkeypatch: pytest.MonkeyPatch):
+    X = np.random.default_rng(0).lognormal(size=(5000, 1))
+    exact = scores_of(X)
+    monkeypatch.setattr("grbb_ext.table._components._MOST_ROWS", 2000)
+    monkeypatch.setattr("grbb_ext.table._components._MOST_KNOTS", 200)
+    assert abs(np.clip(exact, -2, 2) - np.clip(scores_of(X), -2, 2)).max() < 0.15
