@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._affinity import graph_of_fit
 from grbb_ext.estimators._job import (
+    BoosterAdapter,
     EvaluationSet,
     Job,
     Task,
+    adapter_named,
     adapter_of,
     check_callbacks,
     labeled_only,
-    library_of,
-    own_copy,
 )
 from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.estimators._rows import RowReader
@@ -40,6 +40,7 @@ class GRBBModel(SavedModel, RowReader):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _task: Task
+    _library: str
 
     def __init__(
         self,
@@ -97,9 +98,10 @@ class GRBBModel(SavedModel, RowReader):
     def _open(self, X: Any, y: NDArray[Any], sample_weight: Any) -> tuple[Any, Table, NDArray[np.float64] | None]:
         """Check settings and data; return the wrapped estimator's copy, the rows and their weights."""
         self._check_costs()
-        estimator = own_copy(self.estimator, self._task)
-        adapter = adapter_of(library_of(estimator) or "")
-        self._schema, self._unseen = None, adapter.UNSEEN
+        adapter = adapter_of(self.estimator, self._task)
+        estimator = adapter.clone(self.estimator, self._task)
+        self._library = adapter.library
+        self._schema, self._unseen = None, adapter.unseen
         self._missing = adapter.missing(estimator)
         table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
         check_consistent_length(table.values, y)
@@ -119,7 +121,6 @@ class GRBBModel(SavedModel, RowReader):
         callbacks: Any,
     ) -> None:
         """Build the graph and the objective, train, and set what both estimators have."""
-        adapter = adapter_of(library_of(estimator) or "")
         if weight is not None and not weight[~is_unlabeled(y, objective_settings["unlabeled"])].any():
             raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
         costs = None if self.feature_costs is None else self._bind_costs()
@@ -175,7 +176,7 @@ class GRBBModel(SavedModel, RowReader):
             budget=self.budget,
             seed=seed,
         )
-        trained = adapter.train(job)
+        trained = self._adapter.train(job)
         self.__dict__.pop("forest_", None)
         self.estimator_ = estimator
         self.booster_ = trained.booster
@@ -238,8 +239,7 @@ class GRBBModel(SavedModel, RowReader):
         return self._raw_scores_of(self._read(X, reset=False))
 
     def _raw_scores_of(self, table: Table) -> NDArray[Any]:
-        scores = adapter_of(self.library_).raw_scores(self.booster_, self.estimator_, table, self._booster_names())
-        return np.asarray(scores)
+        return self._adapter.raw_scores(self.booster_, self.estimator_, table, self._booster_names())
 
     def _staged_raw_scores(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield raw scores after each round, added tree by tree as the library does."""
@@ -259,7 +259,12 @@ class GRBBModel(SavedModel, RowReader):
     def library_(self) -> str:
         """The library of the booster, ``"lightgbm"`` or ``"xgboost"``."""
         check_is_fitted(self, "estimator_")
-        return library_of(self.estimator_) or ""
+        return self._library
+
+    @property
+    def _adapter(self) -> BoosterAdapter:
+        """What trains and asks the booster; a name and a look-up of it, so that models pickle without adapters."""
+        return adapter_named(self._library)
 
     @cached_property
     def forest_(self) -> Forest:
@@ -283,7 +288,7 @@ class GRBBModel(SavedModel, RowReader):
     def feature_importances_(self) -> NDArray[np.float64]:
         """How much each column matters, as the wrapped estimator's ``importance_type`` counts; they add up to 1."""
         check_is_fitted(self, "booster_")
-        raw = adapter_of(self.library_).importances(self.booster_, self.estimator_, self.n_features_in_)
+        raw = self._adapter.importances(self.booster_, self.estimator_, self.n_features_in_)
         total = raw.sum()
         return np.asarray(raw / total if total > 0 else raw, dtype=np.float64)
 

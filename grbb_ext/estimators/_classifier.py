@@ -12,7 +12,6 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.estimators._job import adapter_of, library_of
 from grbb_ext.labels import read_all_classes, read_classes, read_labels
 from grbb_ext.losses import class_probabilities
 
@@ -224,7 +223,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             labels,
             weight,
             objective_settings={"classes": classes, "unlabeled": self.unlabeled},
-            class_weight=adapter_of(library_of(estimator) or "").class_weight(estimator, self.class_weight, read),
+            class_weight=self._adapter.class_weight(estimator, self.class_weight, read),
             eval_set=eval_set,
             callbacks=callbacks,
         )
