@@ -17,7 +17,7 @@ from pathlib import Path as _Path
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.graph import SharedGraph, knn_graph
+from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.model_selection import (
     ScoreCostCurve,
@@ -31,15 +31,19 @@ from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objec
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError
 from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
-from grbb_ext.propagation import make_propagation
+from grbb_ext.propagation import Harmonic, Nonlocal, Poisson, Smooth
+from grbb_ext.rules import Corrected, Labeled, Laplacian, Paper, Targets
 from grbb_ext.table import GraphWarning
-from grbb_ext.teacher import RefinedGraph, Refinement
+from grbb_ext.teacher import Committee, Evidence, Refinement, Teacher
 from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Committee",
+    "Corrected",
     "CostAccuracyDisplay",
+    "Evidence",
     "FeatureCosts",
     "FetchError",
     "Forest",
@@ -48,11 +52,18 @@ __all__ = [
     "GRBBObjective",
     "GRBBRegressor",
     "GraphWarning",
+    "Harmonic",
+    "KNNGraph",
     "LabelPlan",
     "LabelSuggestions",
+    "Labeled",
+    "Laplacian",
     "ModelFileError",
+    "Nonlocal",
     "OnDemandPredictor",
     "OnDemandResult",
+    "Paper",
+    "Poisson",
     "PredictionVariance",
     "PropagationDisplay",
     "RefinedGraph",
@@ -60,6 +71,9 @@ __all__ = [
     "ScoreCostCurve",
     "SemiSupervisedSplit",
     "SharedGraph",
+    "Smooth",
+    "Targets",
+    "Teacher",
     "TreesAccuracyDisplay",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
@@ -69,7 +83,6 @@ __all__ = [
     "knn_graph",
     "labeled_scorer",
     "load",
-    "make_propagation",
     "plan_labels",
     "prediction_variance",
     "score_cost_curve",

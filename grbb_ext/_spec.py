@@ -33,9 +33,10 @@ class Spec:
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values in some fields."""
-        unknown = sorted(set(changes) - set(self.get_params()))
+        names = sorted(self.get_params())
+        unknown = sorted(set(changes) - set(names))
         if unknown:
-            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r}. It has {sorted(self.get_params())}.")
+            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r}. It has {names}.")
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
@@ -63,7 +64,7 @@ def read_spec(value: Any, names: Mapping[str, S], base: type[S], parameter: str,
     >>> read_spec("spread", PROPAGATIONS, PropagationSpec, "propagation")
     Traceback (most recent call last):
     ...
-    ValueError: propagation must be one of ['harmonic', 'nonlocal', 'poisson', 'smooth'] or a PropagationSpec, got 'spread'.
+    ValueError: propagation must be one of ['harmonic', ...] or a PropagationSpec, got 'spread'.
     """
     if isinstance(value, base):
         return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,7 +64,7 @@ class Labels:
 
     def again(self, y: ArrayLike) -> Labels:
         """Read other labels, with the same loss, marker and classes."""
-        return read_labels(y, self.loss.name, self.classes, self.unlabeled)
+        return read_labels(y, cast(LossName, self.loss.name), self.classes, self.unlabeled)
 
 
 def is_unlabeled(y: ArrayLike, unlabeled: Any = -1) -> NDArray[np.bool_]:
@@ -135,6 +135,8 @@ def read_labels(
     >>> labels.classes.tolist(), labels.labeled.tolist(), labels.targets.tolist()
     ([3, 8], [0, 2], [1.0, 0.0])
     """
+    if isinstance(y, Labels):
+        return y
     if loss not in get_args(LossName):
         raise ValueError(f"loss must be 'auto', 'logistic', 'softmax' or 'squared_error', got {loss!r}.")
     if loss == "squared_error":
@@ -351,8 +353,8 @@ def read_numbers(y: Any, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} needs numbers in y, NaN where unlabelled ({error}).") from error
     if np.isinf(numbers).any():
         raise ValueError(
-            "Input y contains infinity or a value too large for dtype('float64'). Use NaN for an unlabelled row, and no "
-            "infinite values."
+            "Input y contains infinity or a value too large for dtype('float64'). Use NaN for an unlabelled row, "
+            "and no infinite values."
         )
     check_magnitude(numbers, "y")
     return numbers

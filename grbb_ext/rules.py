@@ -17,16 +17,15 @@ the scores of the labelled rows by a sum (:class:`LabeledGradient`).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grbb_ext._checks import finite_number
 from grbb_ext._spec import Spec
 from grbb_ext.losses import Floats, Loss
 
@@ -183,7 +182,7 @@ class RuleSpec(Spec):
     propagation: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
-        _check_number(self.lam, "lam")
+        finite_number(self.lam, "lam")
 
     @property
     def newton(self) -> bool:
@@ -198,16 +197,9 @@ class RuleSpec(Spec):
         """Whether the rule looks at a graph at all."""
         return self.propagation is not None or self.lam > 0
 
-    @abstractmethod
     def build(self, parts: RuleParts) -> Rule:
         """Return the function from raw scores to gradient and hessian, new arrays of their shape."""
-
-
-def _check_number(value: Any, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not (np.isfinite(float(value)) and float(value) >= 0):
-        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}.")
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -395,7 +387,7 @@ class Corrected(RuleSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_number(self.correction, "correction")
+        finite_number(self.correction, "correction")
         _ = self.newton
 
     def build(self, parts: RuleParts) -> Rule:

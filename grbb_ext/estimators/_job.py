@@ -253,4 +253,4 @@ def labeled_only(table: Table, y: NDArray[Any], unlabeled: Any) -> EvaluationSet
     keep = ~is_unlabeled(y, unlabeled)
     if not keep.any():
         raise ValueError("A set of eval_set has no labelled row: watch rows that have labels.")
-    return EvaluationSet(Table(table.values[np.flatnonzero(keep)], table.schema), y[keep])
+    return EvaluationSet(table.take(np.flatnonzero(keep)), y[keep])

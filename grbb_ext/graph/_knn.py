@@ -13,7 +13,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext._spec import Spec
 from grbb_ext.graph._affinity import Weights, check_weights, edge_weights
 from grbb_ext.graph._neighbors import Index, Method, check_method, nearest_neighbors
-from grbb_ext.table import DistanceSpace, Matrix, Scale, check_scale, read_table
+from grbb_ext.table import DistanceSpace, Matrix, Scale, read_table
 
 
 def _row_hashes(X: Matrix) -> NDArray[np.uint64]:
@@ -265,7 +265,8 @@ class KNNGraph(Spec):
         positive_int(self.n_neighbors, "n_neighbors")
         check_weights(self.weights)
         check_method(self.method)
-        check_scale(self.scale)
+        if self.scale not in ("auto", "standard", None):
+            raise ValueError(f"scale must be 'auto', 'standard' or None, got {self.scale!r}.")
         if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
             raise ValueError(f"bandwidth must be a positive number, got {self.bandwidth!r}.")
 
@@ -323,5 +324,5 @@ def knn_graph(
     table = read_table(X)
     if n_neighbors >= table.n_rows:
         raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {table.n_rows}.")
-    points = DistanceSpace.fit(table, scale=spec.scale)(table)
+    _, points = DistanceSpace.fit_transform(table, scale=spec.scale, n_jobs=n_jobs)
     return spec.affinity(spec.search(points, n_jobs=n_jobs, verbose=verbose))

@@ -242,8 +242,8 @@ def prepare_graph(
         if graph.metric == "euclidean":
             scores = graph.normal_scores and graph.scale is not None
             extra |= {"normal_scores": scores, "n_components": graph.n_components}
-    space = DistanceSpace.fit(table, scale=graph.scale, n_jobs=n_jobs, warn_missing=warn_missing, **extra)
-    points = space(table)
+    settings = {"scale": graph.scale, "warn_missing": warn_missing, **extra}
+    space, points = DistanceSpace.fit_transform(table, n_jobs=n_jobs, **settings)
     prepared = PreparedGraph(n_rows, None, graph, table, space, points, n_jobs=n_jobs, verbose=verbose)
     waits = isinstance(graph, RefinedGraph) and not graph.every_row_a_node(n_rows)
     return prepared if waits else prepared._searched()
@@ -260,7 +260,7 @@ class SharedGraph:
     ----------
     X : array-like, sparse matrix or frame of shape (N, d)
         All rows that any fit may get, labelled and unlabelled, with the columns that the fits get.
-    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, or sparse matrix or array-like of shape (N, N), default="refined"
+    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, or array-like of shape (N, N), default="refined"
         How to build it, or a ready affinity. A refined graph is refined in each fit, from its own labels alone.
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"
         Categorical columns, as given to the estimators.

@@ -1,4 +1,4 @@
-"""From X, y and options to an objective: table, labels, graph, teacher or operator, rule, each made from the one before."""
+"""From X, y and options to an objective: table, labels, graph, teacher or operator, and rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ from grbb_ext.labels import (
 )
 from grbb_ext.objective._objective import GRBBObjective, UnreachableRowsWarning
 from grbb_ext.propagation import PROPAGATIONS, Propagation, PropagationSpec, Smooth
-from grbb_ext.rules import RULES, Corrected, DenseOperator, LabeledGradient, Laplacian, Paper, RuleParts, RuleSpec, Targets
+from grbb_ext.rules import (
+    RULES,
+    Corrected,
+    DenseOperator,
+    LabeledGradient,
+    Laplacian,
+    Paper,
+    RuleParts,
+    RuleSpec,
+    Targets,
+)
 from grbb_ext.table import Table, read_table
 from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, sharpened, spread, teach
 
@@ -126,11 +136,11 @@ def _read_graph(graph: Any, rule: RuleSpec, propagation: PropagationSpec) -> Any
         graph = rule.graph
     if isinstance(graph, str):
         if graph not in _GRAPHS:
-            raise ValueError(f"graph must be 'knn', 'refined', a KNNGraph, a RefinedGraph or an affinity, got {graph!r}.")
+            raise ValueError(f"graph must be 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
         graph = _GRAPHS[graph]
     if isinstance(graph, RefinedGraph):
         if rule.name == "labeled":
-            raise ValueError("rule='labeled' propagates nothing, so there is nothing to refine a graph by: use graph='knn'.")
+            raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
         if not (isinstance(rule, Targets) and isinstance(propagation, Smooth)):
             # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
             graph = graph.replace(max_nodes=None)
@@ -142,12 +152,14 @@ def _read_teacher(teacher: Any) -> Committee | Teacher:
         return teacher
     if isinstance(teacher, list | tuple):
         return Committee(experts=tuple(teacher))
-    return read_spec("committee" if teacher is None else teacher, TEACHERS, Committee, "teacher", " or a fitted Teacher")
+    return read_spec(
+        "committee" if teacher is None else teacher, TEACHERS, Committee, "teacher", " or a fitted Teacher"
+    )
 
 
 def grbb_objective(
     X: Any,
-    y: ArrayLike,
+    y: Any,
     *,
     graph: Any = None,
     teacher: Any = None,
@@ -255,9 +267,7 @@ def grbb_objective(
     if recipe.needs_graph or not isinstance(recipe.graph, KNNGraph | SharedGraph):
         # An estimator has read X already, and documents what becomes of missing values.
         warn = not isinstance(X, Table)
-        prepared = prepare_graph(
-            recipe.graph, table, labels.n_rows, n_jobs=n_jobs, verbose=verbose, warn_missing=warn
-        )
+        prepared = prepare_graph(recipe.graph, table, labels.n_rows, n_jobs=n_jobs, verbose=verbose, warn_missing=warn)
     return assemble(recipe, labels, weight, prepared)
 
 
@@ -314,10 +324,11 @@ def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) ->
     if prepared.table is None:
         raise ValueError("A fitted teacher predicts targets from the columns of X: pass X.")
     mine, theirs = labels.classes, teacher.labels.classes
-    if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):
+    mine, theirs = (None if classes is None else classes.tolist() for classes in (mine, theirs))
+    if mine != theirs:
         raise ValueError(
-            f"The teacher was fitted to the classes {None if theirs is None else theirs.tolist()}, but y has "
-            f"{None if mine is None else mine.tolist()}. Pass classes= with those of the teacher, or fit another one."
+            f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
+            "teacher, or fit another one."
         )
     q = teacher.predict(prepared.table, n_jobs=prepared.n_jobs, verbose=prepared.verbose)
     q[labels.labeled] = labels.targets

@@ -5,7 +5,7 @@ from grbb_ext.propagation._harmonic import Harmonic, HarmonicPropagation, Nonloc
 from grbb_ext.propagation._nodes import AnchorNodes, NodePropagation, Nodes, among_all, node_matrix, reachable_shares
 from grbb_ext.propagation._poisson import Poisson, PoissonPropagation
 from grbb_ext.propagation._smooth import Smooth, SmoothPropagation
-from grbb_ext.propagation._solvers import SolverError
+from grbb_ext.propagation._solvers import ConjugateGradientSolver, SolverError
 
 #: Short forms of ``propagation=``.
 PROPAGATIONS: dict[str, PropagationSpec] = {
@@ -18,6 +18,7 @@ PROPAGATIONS: dict[str, PropagationSpec] = {
 __all__ = [
     "PROPAGATIONS",
     "AnchorNodes",
+    "ConjugateGradientSolver",
     "Harmonic",
     "HarmonicPropagation",
     "NodePropagation",

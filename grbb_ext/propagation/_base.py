@@ -177,11 +177,11 @@ class Propagation(ABC):
         MemoryError
             If it would need more than `memory_limit` bytes.
         """
-        n = self.labeled.size
+        n, limit = self.labeled.size, self.spec.memory_limit
         needed = 4 * self.n_rows * n
-        if needed > self.spec.memory_limit:
+        if needed > limit:
             raise MemoryError(
-                f"P has {self.n_rows} x {n} entries ({needed / 1e9:.1f} GB), over memory_limit={self.spec.memory_limit:.3g}"
+                f"P has {self.n_rows} x {n} entries ({needed / 1e9:.1f} GB), over memory_limit={limit:.3g}"
                 " bytes. Raise memory_limit, or use rule='targets', which never forms P."
             )
         P_bar = np.zeros((self.n_rows, n), dtype=np.float32)

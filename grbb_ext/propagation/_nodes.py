@@ -86,7 +86,8 @@ def reachable_shares(
 
     Examples
     --------
-    >>> reachable_shares(np.array([[0, 1], [1, 1]]), np.array([[0.5, 0.5], [0.7, 0.3]]), np.array([True, False])).tolist()
+    >>> share = np.array([[0.5, 0.5], [0.7, 0.3]])
+    >>> reachable_shares(np.array([[0, 1], [1, 1]]), share, np.array([True, False])).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
     if reachable.all():

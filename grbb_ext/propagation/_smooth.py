@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from grbb_ext._checks import positive_int
@@ -102,7 +102,9 @@ class SmoothPropagation(Propagation):
         power = self._power(tau, L_n, self.labeled)
         rough = power
         if self.spec.solver == "auto" and isinstance(power, ChebyshevPower):
-            rough = ChebyshevPower(L_n.astype(np.float32), self.labeled, tau, self.power, max(self.spec.tol, _ROUGH_TOL))
+            rough = ChebyshevPower(
+                L_n.astype(np.float32), self.labeled, tau, self.power, max(self.spec.tol, _ROUGH_TOL)
+            )
         n = self.labeled.size
         K_ll = np.empty((n, n))
 

@@ -1,8 +1,8 @@
 """The teacher: what the labels imply for any row.
 
 Experts learn from the labelled rows: labels propagated on a neighbour graph, which trees refine, and a forest. On some
-tables neighbours have nothing to do with the labels, on others they say nearly everything. So experts are averaged, with
-weights from held-out labels (:func:`weigh`). A fitted :class:`Teacher` predicts targets for any rows.
+tables neighbours have nothing to do with the labels, on others nearly everything. So experts are averaged, with weights
+from held-out labels (:func:`weigh`). A fitted :class:`Teacher` predicts targets for any rows.
 """
 
 from grbb_ext.teacher._evidence import Evidence, GraphEvidenceWarning, smoothness, weigh

@@ -1,9 +1,9 @@
-"""The graph expert: labels propagated on a graph, which trees may refine, and predictions for rows that are no nodes."""
+"""The graph expert: labels propagated on a graph, which trees may refine, and other rows that hang on it."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.graph import KNNGraph, NeighborLists, NodeIndex, PreparedGraph, RefinedGraph, edge_weights
 from grbb_ext.labels import Labels
-from grbb_ext.propagation import NodePropagation, Nodes, Propagation, Smooth, SmoothPropagation
-from grbb_ext.propagation import among_all, reachable_shares
+from grbb_ext.propagation import (
+    NodePropagation,
+    Nodes,
+    Propagation,
+    Smooth,
+    SmoothPropagation,
+    among_all,
+    reachable_shares,
+)
 from grbb_ext.table import CategoryOrder, DistanceSpace, Matrix, Table
 from grbb_ext.teacher._targets import centered_labels, finish_targets, soft_targets
 from grbb_ext.teacher._trees import TargetTrees, closer_where_shared, shared_leaves, shares
@@ -122,9 +129,7 @@ class GraphNodes(Nodes):
         weight[same, 0] = 1.0
         return nodes, weight
 
-    def _equals_first(
-        self, points: Matrix, first: Index, distance: NDArray[np.float64]
-    ) -> NDArray[np.bool_]:
+    def _equals_first(self, points: Matrix, first: Index, distance: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Tell which rows equal their nearest node: distances of a search may miss 0 by rounding."""
         if sp.issparse(points):
             return np.asarray(distance == 0)
@@ -288,13 +293,13 @@ def refine(
     nodes = np.arange(labels.n_rows)
     if prepared.lists is not None:
         found = passes.run(prepared, labels)
-        operator = found.hung.operator
+        operator = found.operator
     else:
         assert spec.max_nodes is not None
         nodes = _sample(labels, spec.max_nodes, random)
         found = passes.run(prepared.thinned(nodes), labels.among(nodes))
         Z = hang(found.hung, prepared, nodes, n_jobs, verbose)
-        operator = NodePropagation(found.hung.operator, Z, nodes)
+        operator = NodePropagation(found.operator, Z, nodes)
     rows = nodes[found.rows]
     values, mean = centered_labels(labels.targets, labels.loss)
     extended = operator.extend(values)
@@ -324,6 +329,7 @@ def refine(
 class _Refined(NamedTuple):
     """What the passes leave behind, on the rows that are nodes."""
 
+    operator: SmoothPropagation
     hung: GraphNodes
     plain: sp.csr_array
     rows: Index
@@ -381,7 +387,7 @@ class _Passes(NamedTuple):
             Ranking(trees, order, leaves, ranked.radius(spec.n_neighbors)),
             self.n_jobs,
         )
-        return _Refined(hung, part.W, rows, plain_targets, kept, ranked.recall)
+        return _Refined(operator, hung, part.W, rows, plain_targets, kept, ranked.recall)
 
     def _propagate(self, W: sp.csr_array, labels: Labels) -> SmoothPropagation:
         made = self.smooth.operator(W, labels.labeled, n_jobs=self.n_jobs, verbose=self.verbose)

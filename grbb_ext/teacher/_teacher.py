@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext._checks import finite_number
 from grbb_ext._spec import Spec
 from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.graph import PreparedGraph, RefinedGraph
@@ -21,11 +21,12 @@ from grbb_ext.teacher._graph import GraphExpert, Refinement, plain_nodes, refine
 from grbb_ext.teacher._targets import centered_labels, finish_targets, sharpened
 
 _EXPERTS = ("graph", "forest")
+_ALONE: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)
 class Committee(Spec):
-    """Ask for a teacher: ``grbb_objective(X, y, teacher=Committee(sharpen=1))``.
+    r"""Ask for a teacher: ``grbb_objective(X, y, teacher=Committee(sharpen=1))``.
 
     ``teacher="committee"`` is short for ``teacher=Committee()``, ``teacher="graph"`` for the graph alone and
     ``teacher="forest"`` for the forest alone.
@@ -37,7 +38,7 @@ class Committee(Spec):
         experts are averaged; their weights come from held-out labels (:func:`grbb_ext.teacher.weigh`). The forest
         needs X. It takes part with ``propagation="smooth"`` and two labels or more; elsewhere the graph alone decides.
     sharpen : float, default=3
-        Power s by which each expert's probabilities are sharpened, :math:`q_k^s / \\sum_j q_j^s`; 1 leaves them alone.
+        Power s by which each expert's probabilities are sharpened, :math:`q_k^s / \sum_j q_j^s`; 1 leaves them alone.
     """
 
     experts: tuple[str, ...] = _EXPERTS
@@ -46,10 +47,7 @@ class Committee(Spec):
     def __post_init__(self) -> None:
         if not self.experts or not set(self.experts) <= set(_EXPERTS) or len(set(self.experts)) < len(self.experts):
             raise ValueError(f"experts must be some of {_EXPERTS}, each once, got {self.experts!r}.")
-        if not isinstance(self.sharpen, Real):
-            raise TypeError(f"sharpen must be a number, got {self.sharpen!r}.")
-        if not (np.isfinite(float(self.sharpen)) and self.sharpen >= 1):
-            raise ValueError(f"sharpen must be a finite number of at least 1, got {self.sharpen!r}.")
+        finite_number(self.sharpen, "sharpen", least=1.0)
 
 
 #: Short forms of ``teacher=``.
@@ -136,9 +134,7 @@ class Teacher:
             rows = table.take(block)
             return self.mix([expert.predict(rows) for expert in self.experts])
 
-        blocks = in_threads(
-            block_of, row_blocks(table.n_rows), n_jobs=n_jobs, description="targets", verbose=verbose
-        )
+        blocks = in_threads(block_of, row_blocks(table.n_rows), n_jobs=n_jobs, description="targets", verbose=verbose)
         return np.concatenate(blocks)
 
     def mix(self, predicted: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -229,9 +225,9 @@ def teach(
     operator, refinement = spread(prepared, labels, propagation, random_state=random_state)
     graph, of_graph = _graph_expert(prepared, labels, operator, refinement)
     experts: tuple[Expert, ...] = (graph,)
-    predicted, weights, evidence = [of_graph], (1.0,), None
+    predicted, weights, evidence = [of_graph], _ALONE, None
     # A single label cannot be predicted from others, and without unlabelled rows there is nothing to weigh.
-    useful = prepared.table is not None and labels.labeled.size > 1 and operator.free.size and graph.held_out is not None
+    useful = prepared.table is not None and graph.held_out is not None and operator.free.size > 0
     if "forest" in committee.experts and useful:
         forest, of_forest = _forest_expert(prepared, labels, random_state)
         experts, predicted = (graph, forest), [of_graph, of_forest]
@@ -241,7 +237,7 @@ def teach(
         evidence = weigh(held_out, labels.targets, labels.loss, smoothness(plain, of_forest))
         weights = evidence.weight
         if "graph" not in committee.experts:
-            experts, predicted, weights, evidence = (forest,), [of_forest], (1.0,), None
+            experts, predicted, weights, evidence = (forest,), [of_forest], _ALONE, None
         else:
             evidence.warn_if_doubtful()
     schema = None if prepared.table is None else prepared.table.schema
