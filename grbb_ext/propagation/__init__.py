@@ -6,11 +6,12 @@ from grbb_ext.propagation._make import PropagationKind, make_propagation
 from grbb_ext.propagation._nodes import AnchorPropagation, HungPropagation, among_all, anchor_matrix
 from grbb_ext.propagation._poisson import PoissonPropagation
 from grbb_ext.propagation._smooth import SmoothPropagation
-from grbb_ext.propagation._solvers import ConjugateGradientSolver, SolverError
+from grbb_ext.propagation._solvers import ConjugateGradientSolver, DirectSolver, SolverError
 
 __all__ = [
     "AnchorPropagation",
     "ConjugateGradientSolver",
+    "DirectSolver",
     "HarmonicPropagation",
     "HungPropagation",
     "NonlocalPropagation",
