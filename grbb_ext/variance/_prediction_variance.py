@@ -80,6 +80,8 @@ _DENSE_AT_MOST = 20_000
 # The diagonal of the prior covariance takes a solve per row, the columns F one per label.
 _DIAGONAL_UP_TO = 3_000
 _COLUMNS_UP_TO = 20_000
+# Products of numbers in the exact form, K N n^2: about a minute.
+_WORK_UP_TO = 1e12
 
 _log = logging.getLogger("grbb_ext")
 
@@ -124,7 +126,8 @@ def prediction_variance(
     method : {"auto", "dense", "schur", "stochastic"}, default="auto"
         A dense inverse; the exact form with n x n matrices; random probes (Hutch++) with a confidence interval.
         ``"auto"`` is exact where that is cheap: up to 20,000 rows for the sandwich and 3,000 for ``"fisher"``, or with
-        `per_row`. With K classes the exact forms take the work of one class K times.
+        `per_row`. The work of the exact form is :math:`K N n^2`; ``"auto"`` leaves it to random probes beyond
+        :math:`10^{12}`.
     per_row : bool, default=False
         Return the variance of each row too. Exact methods only; for ``"fisher"`` it takes one solve per row.
     n_probes : int, default=8
@@ -240,10 +243,13 @@ def _method(kind: Kind, per_row: bool, prior: GraphPrior, n_outputs: int) -> Met
     # A dense inverse takes N x N matrices for each output.
     if prior.n_rows <= _DENSE_UP_TO and n_outputs == 1:
         return "dense"
-    if per_row or (kind == "sandwich" and prior.has_columns):
+    if per_row:
         return "schur"
+    if n_outputs * prior.n_rows * prior.labeled.size**2 > _WORK_UP_TO:
+        return "stochastic"
     exact_up_to = _COLUMNS_UP_TO if kind == "sandwich" else _DIAGONAL_UP_TO
-    return "schur" if prior.n_rows <= exact_up_to and prior.columns_fit else "stochastic"
+    cheap = prior.n_rows <= exact_up_to and prior.columns_fit
+    return "schur" if cheap or (kind == "sandwich" and prior.has_columns) else "stochastic"
 
 
 def _estimate(

@@ -34,6 +34,7 @@ _ROUGH_TOL = 1e-4
 _EXACT_TOL = 1e-8
 _EXACT_UP_TO = 3_000
 _COLUMNS_AT_ONCE = 256
+_SUBSPACE_STEPS = 3
 
 
 class Inner(NamedTuple):
@@ -371,9 +372,13 @@ class KernelPrior(GraphPrior):
         return product
 
     def leading_directions(self, delta: Array, lam: float, k: int) -> Array:
-        """Return the leading directions on labelled rows: they stand for all rows."""
-        at_labels = self._propagation.kernel_block @ self.inner(delta, lam).to_columns * np.sqrt(delta)
-        return np.asarray(np.linalg.svd(at_labels)[2][:k].T)
+        """Return nearly the leading singular vectors of the labelled rows of that map, by subspace iteration."""
+        root, B = self._factor(delta, lam)
+        K, root = self._propagation.kernel_block, root[:, None]
+        U = np.linalg.qr(np.random.default_rng(0).normal(size=(delta.size, min(k, delta.size))))[0]
+        for _ in range(_SUBSPACE_STEPS):
+            U = np.linalg.qr(cho_solve(B, root * (K @ (K @ (root * cho_solve(B, U))))))[0]
+        return U
 
     def dense_covariance(self, delta: Array, lam: float) -> Array:
         """Return inverse(I) on the reachable rows from the eigenvectors of the normalised Laplacian."""

@@ -346,3 +346,14 @@ def test_memory_limit_of_the_objective_is_kept(operator):
         prediction_variance(obj, np.zeros(n_rows), lam=1.0, method="schur")
     roomy = grbb_objective(None, y, graph=path, propagation=operator, memory_limit=8 * 600 * 6)
     assert prediction_variance(roomy, np.zeros(n_rows), lam=1.0).method == "schur"
+
+
+def test_auto_takes_probes_where_the_exact_form_is_too_much_work(monkeypatch):
+    W, y, labeled, _, random = random_problem(2)
+    y[labeled] = np.arange(labeled.size) % 3
+    H = random.normal(size=(y.size, 3))
+    obj = grbb_objective(None, y, graph=W)
+    work = 3 * y.size * labeled.size**2
+    for limit, method in ((work, "schur"), (work - 1, "stochastic")):
+        monkeypatch.setattr("grbb_ext.variance._prediction_variance._WORK_UP_TO", limit)
+        assert prediction_variance(obj, H, lam=1.0).method == method
