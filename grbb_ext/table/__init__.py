@@ -1,23 +1,40 @@
-"""Rows of any container (array, sparse matrix, pandas or polars frame) as numbers, names and categories."""
+"""Rows of any container (array, sparse matrix, frame) as numbers, categories and names; and views of them."""
 
-from grbb_ext.table._components import NormalScores, principal_columns
+from typing import TypeAlias
+
+from grbb_ext.table._components import NormalScores, PrincipalComponents, principal_columns
 from grbb_ext.table._distances import (
+    DistanceSpace,
     GraphWarning,
-    Matrix,
     Scale,
     column_factors,
     fill_missing,
     graph_columns,
     prepare_columns,
 )
-from grbb_ext.table._read import Unseen, check_container, check_magnitude, column_positions, is_frame, read_frame
-from grbb_ext.table._table import Schema, Table, row_keys
-from grbb_ext.table._trees import TreeColumns, read_columns
+from grbb_ext.table._read import (
+    Unseen,
+    check_container,
+    check_magnitude,
+    column_positions,
+    is_frame,
+    read_frame,
+    read_table,
+)
+from grbb_ext.table._table import Matrix, Schema, Table, row_keys
+from grbb_ext.table._trees import CategoryOrder
+
+# Old names, until their last callers are gone.
+TreeColumns: TypeAlias = Table
+read_columns = read_table
 
 __all__ = [
+    "CategoryOrder",
+    "DistanceSpace",
     "GraphWarning",
     "Matrix",
     "NormalScores",
+    "PrincipalComponents",
     "Scale",
     "Schema",
     "Table",
@@ -34,5 +51,6 @@ __all__ = [
     "principal_columns",
     "read_columns",
     "read_frame",
+    "read_table",
     "row_keys",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +12,23 @@ from scipy.special import ndtri
 from sklearn.decomposition import PCA
 
 from grbb_ext._threads import in_threads, row_blocks
-from grbb_ext.table._distances import Matrix
+from grbb_ext.table._table import Matrix
 
 # The ranks of more rows are read off a sample, and off so many of its values.
 _MOST_ROWS, _MOST_KNOTS = 50_000, 2_000
+
+
+def sampled(X: Any) -> Any:
+    """Return all rows, or a random sample of 50,000.
+
+    Examples
+    --------
+    >>> sampled(np.zeros((60_000, 1))).shape
+    (50000, 1)
+    """
+    if X.shape[0] <= _MOST_ROWS:
+        return X
+    return X[np.random.default_rng(0).choice(X.shape[0], _MOST_ROWS, replace=False)]
 
 
 class NormalScores:
@@ -25,7 +39,7 @@ class NormalScores:
     .. math:: \Phi^{-1}\Bigl(\frac{\#\{i : x_{ij} < x\} + \#\{i : x_{ij} \le x\}}{2N}\Bigr).
 
     A column with a long tail is nearly constant for most rows, and a few rows are far from all others; its ranks tell
-    the rows apart. A column of pixels or of a known unit is better as it is. Side by side, each has half of the say.
+    the rows apart. A column of pixels or of a known unit is better as it is. Side by side, each has half of the weight.
 
     Parameters
     ----------
@@ -41,9 +55,7 @@ class NormalScores:
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
-        sample = X
-        if X.shape[0] > _MOST_ROWS:
-            sample = X[np.random.default_rng(0).choice(X.shape[0], _MOST_ROWS, replace=False)]
+        sample = sampled(X)
         self._knots = [_knots(column) for column in sample.T]
         own = float(sample.var(axis=0, dtype=np.float64).sum())
         theirs = float(self._scores(sample).var(axis=0, dtype=np.float64).sum())
@@ -72,16 +84,12 @@ def _knots(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[n
     return values, np.asarray(ndtri(share))
 
 
-# The directions of more rows are those of a sample; the covariance of more columns is not formed.
+# The covariance of more columns is not formed.
 _MOST_COLUMNS = 1_000
 
 
-def principal_columns(
-    X: Matrix,
-    n_components: int | None,
-    widened: Callable[[Matrix], Matrix] = lambda rows: rows,
-    n_jobs: int | None = 1,
-) -> Matrix:
+@dataclass(frozen=True)
+class PrincipalComponents:
     r"""Replace many columns by a few principal components, with the noise taken out and the large ones damped.
 
     Component j, of variance :math:`\lambda_j` in the order of their size, is multiplied by
@@ -92,21 +100,14 @@ def principal_columns(
     for little, so that c need not be exact. The first factor is half of a whitening: in images or spectra a few
     directions, such as brightness, have most of the variance and little of the meaning.
 
-    Parameters
+    Attributes
     ----------
-    X : ndarray or csr_array of shape (N, d)
-        Finite columns on one scale.
-    n_components : int or None
-        c. None, d <= c, or a sparse X leave the columns alone.
-    widened : callable, optional
-        Makes more columns of any rows of X, to be used in place of theirs.
-    n_jobs : int or None, default=1
-        Threads that share the rows; None takes all cores.
-
-    Returns
-    -------
-    ndarray of shape (N, c), or X itself
-        Columns for distances, in the type of X.
+    scores : NormalScores or None
+        Put beside the columns beforehand.
+    mean : ndarray of shape (d,) or None
+        Subtracted from each row. None leaves the columns, and the scores, as they are.
+    directions : ndarray of shape (d, c) or None
+        What rows are multiplied by.
 
     Examples
     --------
@@ -115,37 +116,81 @@ def principal_columns(
     >>> random = np.random.default_rng(0)
     >>> hidden = random.standard_normal((500, 2))
     >>> X = np.tile(hidden, 20) + random.standard_normal((500, 40))
-    >>> principal_columns(X, 5).std(axis=0).round(1).tolist()
+    >>> PrincipalComponents.fit(X, 5)(X).std(axis=0).round(1).tolist()
     [2.0, 2.0, 0.3, 0.3, 0.1]
     """
-    width = widened(X[:1]).shape[1]
-    if n_components is None or sp.issparse(X) or width <= n_components or X.shape[0] <= n_components + 1:
-        return widened(X)
-    sample = X
-    if X.shape[0] > _MOST_ROWS:
-        sample = X[np.random.default_rng(0).choice(X.shape[0], _MOST_ROWS, replace=False)]
-    # Centred beforehand and in double precision: the covariance of columns far from 0 would cancel.
-    sample = widened(sample)
-    mean = sample.mean(axis=0, dtype=np.float64)
-    centered = sample - mean
-    if not centered.any():
-        return X
-    pca = PCA(
-        n_components + 1,
-        svd_solver="covariance_eigh" if width <= _MOST_COLUMNS else "randomized",
-        random_state=0,
-    ).fit(centered)
-    variance = np.maximum(pca.explained_variance_, 0.0)
-    kept, noise = variance[:-1], variance[-1]
-    # Components without variance, where columns repeat each other, are all zeros.
-    some = kept > max(noise, 1e-12 * kept[0])
-    factor = np.zeros_like(kept)
-    factor[some] = kept[some] ** -0.25 * np.sqrt(1.0 - noise / kept[some])
-    directions = (pca.components_[:-1] * factor[:, None]).T.astype(X.dtype)
-    result = np.empty((X.shape[0], n_components), dtype=X.dtype)
 
-    def fill(block: slice) -> None:
-        result[block] = (widened(X[block]) - mean.astype(X.dtype)) @ directions
+    scores: NormalScores | None = None
+    mean: NDArray[np.float64] | None = None
+    directions: NDArray[np.floating] | None = None
 
-    in_threads(fill, row_blocks(X.shape[0]), n_jobs=n_jobs)
-    return result
+    @classmethod
+    def fit(cls, X: Matrix, n_components: int | None, scores: NormalScores | None = None) -> PrincipalComponents:
+        """Find the directions, on a sample where there are more than 50,000 rows.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (N, d)
+            Finite columns on one scale.
+        n_components : int or None
+            c. None, d <= c, or a sparse X leave the columns alone.
+        scores : NormalScores or None, default=None
+            To be put beside the columns.
+
+        Returns
+        -------
+        PrincipalComponents
+        """
+        width = X.shape[1] * (1 if scores is None else 2)
+        if n_components is None or sp.issparse(X) or width <= n_components or X.shape[0] <= n_components + 1:
+            return cls(scores)
+        sample = sampled(X)
+        # Centred beforehand and in double precision: the covariance of columns far from 0 would cancel.
+        sample = sample if scores is None else scores(sample)
+        mean = sample.mean(axis=0, dtype=np.float64)
+        centered = sample - mean
+        if not centered.any():
+            return cls()
+        pca = PCA(
+            n_components + 1,
+            svd_solver="covariance_eigh" if width <= _MOST_COLUMNS else "randomized",
+            random_state=0,
+        ).fit(centered)
+        variance = np.maximum(pca.explained_variance_, 0.0)
+        kept, noise = variance[:-1], variance[-1]
+        # Components without variance, where columns repeat each other, are all zeros.
+        some = kept > max(noise, 1e-12 * kept[0])
+        factor = np.zeros_like(kept)
+        factor[some] = kept[some] ** -0.25 * np.sqrt(1.0 - noise / kept[some])
+        return cls(scores, mean, (pca.components_[:-1] * factor[:, None]).T.astype(X.dtype))
+
+    def __call__(self, X: Matrix, n_jobs: int | None = 1) -> Matrix:
+        """Return columns for distances of any rows, in the type of X.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (M, d)
+            Rows.
+        n_jobs : int or None, default=1
+            Threads that share the rows; None takes all cores.
+
+        Returns
+        -------
+        ndarray of shape (M, c), or X itself
+        """
+        widened = self.scores or (lambda rows: rows)
+        if self.mean is None or self.directions is None:
+            return widened(X)
+        mean, directions = self.mean.astype(X.dtype), self.directions
+        result = np.empty((X.shape[0], directions.shape[1]), dtype=X.dtype)
+
+        def fill(block: slice) -> None:
+            result[block] = (widened(X[block]) - mean) @ directions
+
+        in_threads(fill, row_blocks(X.shape[0]), n_jobs=n_jobs)
+        return result
+
+
+def principal_columns(X: Matrix, n_components: int | None, widened: Any = None, n_jobs: int | None = 1) -> Matrix:
+    """Return the principal components of rows: the old name of :class:`PrincipalComponents`."""
+    return PrincipalComponents.fit(X, n_components, widened)(X, n_jobs)

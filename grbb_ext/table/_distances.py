@@ -2,123 +2,244 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._reporting import warn_caller
-from grbb_ext.table._table import Table
+from grbb_ext.table._components import NormalScores, PrincipalComponents
+from grbb_ext.table._table import Index, Matrix, Table, without_missing
 
 Scale = Literal["auto", "standard"] | None
-# A dense float array or a csr_array, which has no types upstream.
-Matrix: TypeAlias = Any
+Encoded = Literal["always", "only without numbers"]
 
 # Columns are taken to share a unit (pixels, spectra, word counts) while the widest is within this factor of the lower
 # quartile of all that vary.
 _COMMENSURATE = 4.0
 _ROWS_PER_BLOCK = 65_536
+# One-hot columns beyond which the matrix is kept sparse.
+_DENSE_UP_TO = 256
+# Rows that medians are taken of where no row of the fit needs them.
+_ROWS_FOR_MEDIANS = 5_000
 
 
 class GraphWarning(UserWarning):
     """Something about X was changed for the graph alone; the booster still sees the original."""
 
 
-def numeric(X: Any) -> Matrix:
-    """Return X as a float array or a csr_array, or say that it is not numbers."""
-    if sp.issparse(X):
-        matrix = sp.csr_array(X)
-        return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-    try:
-        values = np.asarray(X)
-        if values.dtype not in (np.float32, np.float64):
-            values = values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X has columns that are not numbers ({error}). Encode them before building the graph, "
-            "use graph='refined', which takes categories, or pass your own affinity as graph=."
-        ) from error
-    if values.ndim != 2:
-        raise ValueError(f"X must be two-dimensional (rows x columns), got shape {values.shape}.")
-    return values
+@dataclass(frozen=True)
+class DistanceSpace:
+    """A fitted map from the rows of a table to points, between which distances are taken.
 
+    1. A missing number becomes the median of its column, or 0 in a sparse matrix.
+    2. Columns are divided by their standard deviation, as `scale` says.
+    3. Categories become one-hot columns, as `categories` says. Two different categories are at squared distance 2,
+       which is that of two rows drawn at random in a scaled column. Categories without a row in the fit are all zeros.
+    4. Normal scores and principal components follow, where they are asked for and the points are dense.
 
-def _impute(X: Matrix) -> Matrix:
-    """Replace NaN: by the column's median where X is dense, by 0 (the implicit value) where it is sparse."""
-    stored = X.data if isinstance(X, sp.csr_array) else X
-    if np.isfinite(stored).all():
-        return X
-    if np.isinf(stored).any():
-        raise ValueError("X holds infinite values. Replace them by NaN (missing) or by a finite number.")
-    missing = np.isnan(stored)
-    X = X.copy()
-    if isinstance(X, sp.csr_array):
-        X.data[missing] = 0.0
-        X.eliminate_zeros()
-        filled = "0"
-    else:
-        observed = ~missing.all(axis=0)
-        medians = np.zeros(X.shape[1], dtype=X.dtype)
-        medians[observed] = np.nanmedian(X[:, observed], axis=0)
-        np.copyto(X, medians, where=missing)
-        filled = "the column's median"
-    warn_caller(
-        f"X has {int(missing.sum())} missing values; they were replaced by {filled} for the graph only. "
-        "The booster sees them as they are.",
-        GraphWarning,
-    )
-    return X
+    It can be pickled, and serves any table with the same schema.
 
-
-def _column_statistics(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the range and the standard deviation of every column."""
-    if isinstance(X, sp.csr_array):
-        # Stored as min(0, .), max(0, .): the implicit zeros belong to the column.
-        spread = X.max(axis=0).toarray().ravel() - X.min(axis=0).toarray().ravel()
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        mean_square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        return spread.astype(np.float64), np.sqrt(np.maximum(mean_square - mean**2, 0.0))
-    mean = X.mean(axis=0, dtype=np.float64)
-    variance = np.zeros(X.shape[1])
-    for start in range(0, X.shape[0], _ROWS_PER_BLOCK):
-        # By blocks: the differences of all rows in double precision would be twice as large as X itself.
-        variance += ((X[start : start + _ROWS_PER_BLOCK] - mean) ** 2).sum(axis=0)
-    return np.ptp(X, axis=0).astype(np.float64), np.sqrt(variance / X.shape[0])
-
-
-def prepare_columns(X: Any, scale: Scale) -> Matrix:
-    """Return X as finite floats, with every column divided by its standard deviation where `scale` asks for it.
-
-    Parameters
+    Attributes
     ----------
-    X : array-like or sparse matrix of shape (N, d)
-        Rows; NaN marks a missing value.
-    scale : {"auto", "standard"} or None
-        ``"standard"`` divides by the standard deviation, None leaves the columns alone, ``"auto"`` divides unless the
-        columns share a unit: the widest range is at most 4 times the lower quartile of the ranges.
-
-    Returns
-    -------
-    ndarray or csr_array of shape (N, d)
-        Finite, float32 or float64.
+    medians : ndarray or None
+        Of the columns of numbers; None where the table is sparse.
+    factors : ndarray or None
+        What the columns, before step 4, are multiplied by; None leaves them alone.
+    levels : tuple of ndarray of int
+        Codes of each categorical column that have a one-hot column; -1 is a missing value.
+    sparse : bool
+        Whether the points are a csr_array.
+    components : PrincipalComponents
+        Step 4.
 
     Examples
     --------
-    >>> prepare_columns([[1.0, 1000.0], [3.0, 5000.0]], scale="auto").tolist()
-    [[1.0, 0.5], [3.0, 2.5]]
+    >>> from grbb_ext.table import read_table
+    >>> table = read_table([[1.0, "red"], [3.0, "blue"], [None, None]])
+    >>> space = DistanceSpace.fit(table, scale=None, warn_missing=False)
+    >>> space(table).tolist()
+    [[1.0, 0.0, 1.0], [3.0, 1.0, 0.0], [2.0, 0.0, 0.0]]
+    >>> space(read_table([[None, "green"]], schema=table.schema)).tolist()
+    [[2.0, 0.0, 0.0]]
     """
-    if scale not in ("auto", "standard", None):
-        raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
-    matrix = _impute(numeric(X))
-    if scale is None or 0 in matrix.shape:
-        return matrix
-    factor = column_factors(matrix, scale)
-    if factor is None:
-        return matrix
-    if isinstance(matrix, sp.csr_array):
-        return sp.csr_array(matrix.multiply(factor[None, :]))
-    return np.asarray(matrix * factor)
+
+    medians: NDArray[np.floating] | None
+    factors: NDArray[np.floating] | None
+    levels: tuple[Index, ...]
+    sparse: bool
+    components: PrincipalComponents
+    _encoded: Encoded
+
+    @classmethod
+    def fit(
+        cls,
+        table: Table,
+        *,
+        scale: Scale = "auto",
+        categories: Encoded = "always",
+        normal_scores: bool = False,
+        n_components: int | None = None,
+        n_jobs: int | None = None,
+        warn_missing: bool = True,
+    ) -> DistanceSpace:
+        """Take medians, scales, ranks and directions of the rows.
+
+        Parameters
+        ----------
+        table : Table
+            Rows.
+        scale : {"auto", "standard"} or None, default="auto"
+            ``"standard"`` divides by the standard deviation, None leaves the columns alone, ``"auto"`` divides unless
+            the columns share a unit: the widest range is at most 4 times the lower quartile of the ranges. Numbers
+            beside one-hot columns are divided unless it is None.
+        categories : {"always", "only without numbers"}, default="always"
+            When categories count: one-hot beside the numbers, or only where there are no numbers. In the latter case
+            a missing value is a category like the others.
+        normal_scores : bool, default=False
+            Put :class:`NormalScores` beside the columns; not with ``scale=None``.
+        n_components : int or None, default=None
+            Replace more columns than this by so many :class:`PrincipalComponents`.
+        n_jobs : int or None, default=None
+            Threads; None takes all cores.
+        warn_missing : bool, default=True
+            Whether a :class:`GraphWarning` counts the missing values that are replaced.
+
+        Returns
+        -------
+        DistanceSpace
+        """
+        return cls._fit(table, scale, categories, normal_scores, n_components, warn_missing)[0]
+
+    @classmethod
+    def fit_transform(cls, table: Table, *, n_jobs: int | None = None, **settings: Any) -> tuple[DistanceSpace, Matrix]:
+        """Return the space of :meth:`fit`, and the points of its own rows for less work than two calls take."""
+        return cls._fit(table, n_jobs=n_jobs, points=True, **settings)
+
+    @classmethod
+    def _fit(
+        cls,
+        table: Table,
+        scale: Scale = "auto",
+        categories: Encoded = "always",
+        normal_scores: bool = False,
+        n_components: int | None = None,
+        warn_missing: bool = True,
+        n_jobs: int | None = None,
+        points: bool = False,
+    ) -> tuple[DistanceSpace, Matrix]:
+        if scale not in ("auto", "standard", None):
+            raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
+        if categories not in ("always", "only without numbers"):
+            raise ValueError(f"categories must be 'always' or 'only without numbers', got {categories!r}.")
+        always = categories == "always"
+        numbers = _numbers(table, always)
+        medians = None if sp.issparse(numbers) else _medians(numbers)
+        if warn_missing:
+            _warn_missing(numbers)
+        levels = [np.unique(codes[codes >= 0] if always else codes) for codes in table.codes.T]
+        if not always and numbers.shape[1]:
+            levels = []
+        sparse = sp.issparse(numbers) or (always and sum(max(level.size, 1) for level in levels) > _DENSE_UP_TO)
+        space = cls(medians, None, tuple(levels), sparse, PrincipalComponents(), categories)
+        numbers = space._filled(numbers)
+        if levels and not always:
+            numbers = space._one_hot(table)[0]
+        if always and levels and scale is not None:
+            scale = "standard"
+        factors = column_factors(numbers, scale)
+        space = cls(medians, factors, tuple(levels), sparse, PrincipalComponents(), categories)
+        matrix = space._joined(numbers, table)
+        scores = NormalScores(matrix) if normal_scores and scale is not None and not sp.issparse(matrix) else None
+        components = PrincipalComponents.fit(matrix, n_components, scores)
+        space = cls(medians, factors, tuple(levels), sparse, components, categories)
+        return space, components(matrix, n_jobs) if points else None
+
+    def __call__(self, table: Table, n_jobs: int | None = None) -> Matrix:
+        """Return the points of the rows of a table with the schema of the fit: finite, float32 or float64.
+
+        Parameters
+        ----------
+        table : Table
+            Rows.
+        n_jobs : int or None, default=None
+            Threads; None takes all cores.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (N, number of columns)
+        """
+        if self.levels and self._encoded != "always":
+            numbers = self._one_hot(table)[0]
+        else:
+            numbers = self._filled(_numbers(table, self._encoded == "always"))
+        return self.components(self._joined(numbers, table), n_jobs)
+
+    def _filled(self, numbers: Matrix) -> Matrix:
+        """Replace missing numbers."""
+        if sp.issparse(numbers):
+            filled = without_missing(numbers)
+            return filled if self.medians is None else filled.toarray()
+        if self.medians is None:
+            return sp.csr_array(np.where(np.isnan(numbers), 0.0, numbers))
+        missing = np.isnan(numbers)
+        return np.where(missing, self.medians.astype(numbers.dtype), numbers) if missing.any() else numbers
+
+    def _joined(self, numbers: Matrix, table: Table) -> Matrix:
+        """Scale columns, and put the one-hot ones beside them."""
+        if self.factors is not None:
+            factors = self.factors.astype(numbers.dtype)
+            sparse = sp.issparse(numbers)
+            numbers = sp.csr_array(numbers.multiply(factors[None, :])) if sparse else np.asarray(numbers * factors)
+        if not self.levels or self._encoded != "always":
+            return numbers
+        blocks = self._one_hot(table)
+        if self.sparse:
+            return sp.csr_array(sp.hstack([sp.csr_array(numbers), *blocks]))
+        return np.hstack([numbers, *(block.toarray() for block in blocks)])
+
+    def _one_hot(self, table: Table) -> list[Any]:
+        if self._encoded != "always":
+            columns = zip(table.codes.T, self.levels, strict=True)
+            return [np.hstack([(codes[:, None] == levels).astype(np.float64) for codes, levels in columns])]
+        blocks = []
+        for codes, levels in zip(table.codes.T, self.levels, strict=True):
+            place = np.minimum(np.searchsorted(levels, codes), max(levels.size - 1, 0))
+            rows = np.flatnonzero(levels[place] == codes) if levels.size else np.empty(0, dtype=np.intp)
+            shape = (codes.size, max(levels.size, 1))
+            blocks.append(sp.csr_array(sp.coo_array((np.ones(rows.size), (rows, place[rows])), shape=shape)))
+        return blocks
+
+
+def _numbers(table: Table, always: bool) -> Matrix:
+    if sp.issparse(table.values) or not table.schema.categorical:
+        return table.values
+    return table.values[:, table.numeric] if always else table.numbers
+
+
+def _medians(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the medians of the columns; 0 for those without a value."""
+    missing = np.isnan(numbers)
+    if not missing.any() and numbers.shape[0] > _ROWS_FOR_MEDIANS:
+        numbers = numbers[np.random.default_rng(0).choice(numbers.shape[0], _ROWS_FOR_MEDIANS, replace=False)]
+    observed = ~missing.all(axis=0)
+    medians = np.zeros(numbers.shape[1], dtype=numbers.dtype)
+    medians[observed] = np.nanmedian(numbers[:, observed], axis=0)
+    return medians
+
+
+def _warn_missing(numbers: Matrix) -> None:
+    sparse = sp.issparse(numbers)
+    n_missing = int(np.isnan(numbers.data if sparse else numbers).sum())
+    if n_missing:
+        filled = "0" if sparse else "the column's median"
+        warn_caller(
+            f"X has {n_missing} missing values; they were replaced by {filled} for the graph only. "
+            "The booster sees them as they are.",
+            GraphWarning,
+        )
 
 
 def column_factors(matrix: Matrix, scale: Scale) -> NDArray[Any] | None:
@@ -128,46 +249,82 @@ def column_factors(matrix: Matrix, scale: Scale) -> NDArray[Any] | None:
     --------
     >>> column_factors(np.array([[1.0, 1000.0], [3.0, 5000.0]]), "auto").tolist()
     [1.0, 0.0005]
+    >>> column_factors(np.array([[1e-200, 1.0], [3e-200, 3.0]]), "auto").tolist()
+    [1e+200, 1.0]
     """
-    if scale is None:
+    if scale is None or 0 in matrix.shape:
         return None
     spread, deviation = _column_statistics(matrix)
     varying = spread > 0
     if not varying.any():
         return None
     narrow = np.quantile(spread[varying], 0.25, method="lower")
-    if scale == "auto" and spread.max() <= _COMMENSURATE * narrow:
+    range_of = np.finfo(matrix.dtype)
+    # Squares of smaller differences would vanish.
+    visible = spread.max() > 1e3 * np.sqrt(range_of.tiny)
+    if scale == "auto" and visible and spread.max() <= _COMMENSURATE * narrow:
         return None
     factor = np.ones_like(deviation)
-    factor[varying] = 1.0 / deviation[varying]
-    return np.asarray(factor.astype(matrix.dtype))
+    with np.errstate(over="ignore", divide="ignore"):
+        factor[varying] = 1.0 / deviation[varying]
+    return np.asarray(np.minimum(factor, range_of.max).astype(matrix.dtype))
 
 
-# One-hot columns beyond which the matrix is kept sparse.
-_DENSE_UP_TO = 256
+def _column_statistics(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the range and the standard deviation of every column."""
+    if isinstance(X, sp.csr_array):
+        # Stored as min(0, .), max(0, .): the implicit zeros belong to the column.
+        spread = (X.max(axis=0).toarray().ravel() - X.min(axis=0).toarray().ravel()).astype(np.float64)
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        mean_square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        deviation = np.sqrt(np.maximum(mean_square - mean**2, 0.0)).astype(np.float64)
+    else:
+        mean = X.mean(axis=0, dtype=np.float64)
+        variance = np.zeros(X.shape[1])
+        for start in range(0, X.shape[0], _ROWS_PER_BLOCK):
+            # By blocks: the differences of all rows in double precision would be twice as large as X itself.
+            variance += ((X[start : start + _ROWS_PER_BLOCK] - mean) ** 2).sum(axis=0)
+        spread, deviation = np.ptp(X, axis=0).astype(np.float64), np.sqrt(variance / X.shape[0])
+    for j in np.flatnonzero((spread > 0) & (deviation < _FAINT)):
+        # The squares of tiny numbers are 0: taken in a unit of their own size, a power of 2, they are not.
+        column = (X[:, [j]].toarray() if sp.issparse(X) else X[:, j]).astype(np.float64).ravel()
+        exponent = max(int(np.floor(np.log2(spread[j]))), -1000)
+        deviation[j] = np.ldexp(np.std(np.ldexp(column, -exponent)), exponent)
+    return spread, deviation
+
+
+_FAINT = 1e-140
+
+
+def fill_missing(values: Matrix) -> Matrix:
+    """Replace NaN by the column's median, or by 0 in a sparse matrix, without a warning.
+
+    Examples
+    --------
+    >>> fill_missing(np.array([[1.0], [np.nan], [3.0], [4.0]])).ravel().tolist()
+    [1.0, 3.0, 3.0, 4.0]
+    """
+    if sp.issparse(values):
+        return without_missing(values)
+    missing = np.isnan(values)
+    return np.where(missing, _medians(values), values) if missing.any() else values
+
+
+def prepare_columns(X: Any, scale: Scale) -> Matrix:
+    """Return X as finite floats, with every column divided by its standard deviation where `scale` asks for it.
+
+    Examples
+    --------
+    >>> prepare_columns([[1.0, 1000.0], [3.0, 5000.0]], scale="auto").tolist()
+    [[1.0, 0.5], [3.0, 2.5]]
+    """
+    from grbb_ext.table._read import read_table
+
+    return DistanceSpace.fit_transform(read_table(X), scale=scale)[1]
 
 
 def graph_columns(table: Table, scale: Scale = "auto") -> tuple[Matrix, Scale]:
     """Return the rows as distances should see them, and the scaling that is left to do.
-
-    A missing number becomes the median of its column (0 in a sparse matrix). If there are categorical columns, numbers
-    are divided by their standard deviation (unless `scale` is None) and categories become one-hot columns: two
-    different categories are at squared distance 2, which is that of two rows drawn at random in a scaled column; a
-    missing category is all zeros, at squared distance 1 from every category.
-
-    Parameters
-    ----------
-    table : Table
-        Rows.
-    scale : {"auto", "standard"} or None, default="auto"
-        As in :func:`grbb_ext.knn_graph`.
-
-    Returns
-    -------
-    matrix : ndarray or csr_array
-        Finite.
-    scale : {"auto", "standard"} or None
-        For :func:`grbb_ext.knn_graph`; None where it has been done.
 
     Examples
     --------
@@ -177,43 +334,6 @@ def graph_columns(table: Table, scale: Scale = "auto") -> tuple[Matrix, Scale]:
     >>> matrix.tolist()
     [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0], [2.0, 0.0, 0.0]]
     """
-    values, categorical = table.values, list(table.schema.categorical)
-    if sp.issparse(values):
-        if categorical:
-            raise ValueError("Categorical columns of a sparse matrix are not supported. Pass a frame or a dense array.")
-        return fill_missing(values), scale
-    if not categorical:
-        return fill_missing(values), scale
-    numeric = np.setdiff1d(np.arange(values.shape[1]), categorical)
-    numbers = prepare_columns(fill_missing(values[:, numeric]), None if scale is None else "standard")
-    blocks = [_one_hot(values[:, j]) for j in categorical]
-    if sum(block.shape[1] for block in blocks) <= _DENSE_UP_TO:
-        return np.hstack([numbers, *(block.toarray() for block in blocks)]), None
-    return sp.csr_array(sp.hstack([sp.csr_array(numbers), *blocks])), None
-
-
-def fill_missing(values: Matrix) -> Matrix:
-    """Replace NaN by the column's median, or by 0 in a sparse matrix, without a word: the user guide says so.
-
-    Examples
-    --------
-    >>> fill_missing(np.array([[1.0], [np.nan], [3.0], [4.0]])).ravel().tolist()
-    [1.0, 3.0, 3.0, 4.0]
-    """
-    if sp.issparse(values):
-        filled = sp.csr_array(values, copy=True)
-        filled.data[np.isnan(filled.data)] = 0.0
-        return filled
-    missing = np.isnan(values)
-    if not missing.any():
-        return values
-    observed = ~missing.all(axis=0)
-    medians = np.zeros(values.shape[1], dtype=values.dtype)
-    medians[observed] = np.nanmedian(values[:, observed], axis=0)
-    return np.where(missing, medians, values)
-
-
-def _one_hot(codes: NDArray[np.floating]) -> sp.csr_array:
-    rows = np.flatnonzero(~np.isnan(codes))
-    present, position = np.unique(codes[rows], return_inverse=True)
-    return sp.csr_array(sp.coo_array((np.ones(rows.size), (rows, position)), shape=(codes.size, max(present.size, 1))))
+    if not table.schema.categorical:
+        return fill_missing(table.values), scale
+    return DistanceSpace.fit_transform(table, scale=scale, warn_missing=False)[1], None

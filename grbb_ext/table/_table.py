@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -11,8 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grbb_ext.table._trees import CategoryOrder
+
 # A dense float array or a csr_array, which has no types upstream.
 Matrix: TypeAlias = Any
+Index: TypeAlias = NDArray[np.intp]
+
+
+NO_SPARSE_CATEGORIES = "Categorical columns of a sparse matrix are not supported. Pass a frame or a dense array."
 
 
 @dataclass(frozen=True)
@@ -24,17 +31,22 @@ class Schema:
     categorical : tuple of int
         Positions of the categorical columns.
     categories : mapping of int to tuple
-        Their categories by position, in the order of their codes, where they come from a frame; columns of an array
-        hold codes already.
+        Their categories by position, in the order of their codes. A column of codes, of a numeric array, has none.
+    names : tuple of str or None
+        Names of the columns, if the data set is a frame and they are all text.
+    n_columns : int or None
+        Number of columns; None is not checked.
     """
 
     categorical: tuple[int, ...] = ()
     categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    names: tuple[str, ...] | None = None
+    n_columns: int | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A data set as numbers.
+    """A data set as numbers; :func:`read_table` makes it of any container.
 
     Attributes
     ----------
@@ -42,6 +54,16 @@ class Table:
         float32 or float64. NaN is a missing value. A categorical column holds codes 0, 1, ...
     schema : Schema
         What the columns mean.
+
+    Examples
+    --------
+    >>> table = Table(np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5]]), Schema(categorical=(0,)))
+    >>> table.numbers.ravel().tolist(), table.codes.ravel().tolist()
+    ([1.5, nan, 2.5], [0, 1, -1])
+    >>> table.coded().tolist()
+    [[1.5, 0.0], [nan, 1.0], [2.5, nan]]
+    >>> table.ordered(np.array([1.0, 0.0]), np.array([0, 1])).round(3).tolist()
+    [[1.5, 0.545], [nan, 0.455], [2.5, nan]]
     """
 
     values: Matrix
@@ -49,8 +71,80 @@ class Table:
 
     @property
     def n_rows(self) -> int:
-        """N."""
+        """Number of rows."""
         return int(self.values.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    def take(self, rows: Any) -> Table:
+        """Return some of the rows, given by position or by a truth value for each."""
+        return Table(self.values[rows], self.schema)
+
+    def subset(self, rows: Any) -> Table:
+        """Return some of the rows: the old name of :meth:`take`."""
+        return self.take(rows)
+
+    def distance_columns(self) -> Matrix:
+        """Return what distances are taken of: the numbers, or the categories one-hot where there are no numbers."""
+        if self.numbers.shape[1] or not self.codes.shape[1]:
+            return self.numbers
+        return np.hstack([(column[:, None] == np.unique(column)).astype(np.float64) for column in self.codes.T])
+
+    @cached_property
+    def numeric(self) -> Index:
+        """Positions of the columns of numbers."""
+        return np.setdiff1d(np.arange(self.n_columns), self.schema.categorical)
+
+    @cached_property
+    def numbers(self) -> Matrix:
+        """Columns of numbers as trees take them, shape (N, d - c): NaN where missing, 0 in a sparse matrix."""
+        if sp.issparse(self.values):
+            return without_missing(self.values)
+        if not self.schema.categorical:
+            return self.values
+        return np.ascontiguousarray(self.values[:, self.numeric], dtype=np.float64)
+
+    @cached_property
+    def codes(self) -> Index:
+        """Codes of the categorical columns, shape (N, c); -1 where missing."""
+        if not self.schema.categorical:
+            return np.empty((self.n_rows, 0), dtype=np.intp)
+        if sp.issparse(self.values):
+            raise ValueError(NO_SPARSE_CATEGORIES)
+        codes = self.values[:, list(self.schema.categorical)]
+        return np.where(np.isnan(codes), -1, codes).astype(np.intp)
+
+    def coded(self) -> Matrix:
+        """Return all columns as numbers: first the numbers, then the codes, NaN where missing."""
+        if not self.schema.categorical:
+            return self.numbers
+        return np.hstack([self.numbers, np.where(self.codes < 0, np.nan, self.codes)])
+
+    def ordered(self, target: NDArray[np.float64], rows: Index) -> Matrix:
+        """Return all columns as numbers: a category is its mean target, so that a split may part any two sets of them.
+
+        ``CategoryOrder.fit(table, target, rows)`` is the same encoding, for use on other tables.
+        """
+        return CategoryOrder.fit(self, target, rows)(self)
+
+
+def without_missing(values: Matrix) -> Matrix:
+    """Return a sparse matrix with 0, the implicit value, in place of NaN.
+
+    Examples
+    --------
+    >>> without_missing(sp.csr_array([[np.nan, 2.0]])).toarray().tolist()
+    [[0.0, 2.0]]
+    """
+    if not np.isnan(values.data).any():
+        return values
+    filled = values.copy()
+    filled.data[np.isnan(filled.data)] = 0.0
+    filled.eliminate_zeros()
+    return filled
 
 
 _SIZE = 16

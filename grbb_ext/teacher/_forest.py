@@ -59,7 +59,7 @@ def labeled_forest(
     Examples
     --------
     >>> from grbb_ext.labels import read_labels
-    >>> from grbb_ext.table._trees import read_columns
+    >>> from grbb_ext.table import read_columns
     >>> X = np.arange(12.0)[:, None]
     >>> y = np.array([0, 0, 0, -1, -1, -1, -1, -1, -1, 1, 1, 1])
     >>> targets, held_out = labeled_forest(read_columns(X), read_labels(y, "auto", None, -1))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from grbb_ext.table import Table, read_frame, row_keys
+from grbb_ext.table import Table, read_table, row_keys
 
 _ROWS = arrays(
     np.float64, st.tuples(st.integers(1, 8), st.integers(1, 3)), elements=st.sampled_from([0.0, -0.0, 1.0, np.nan])
@@ -31,8 +31,8 @@ def test_sparse_rows_too(rows):
 
 def test_categories_count_by_name():
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y", None, "z"]), "b": [1.0, 2.0, 3.0, 4.0]})
-    keys = row_keys(read_frame(frame, []))
+    keys = row_keys(read_table(frame))
     part = frame.iloc[[3, 1]].assign(a=pd.Categorical(["z", "y"]))
-    assert row_keys(read_frame(part, [])) == [keys[3], keys[1]]
+    assert row_keys(read_table(part)) == [keys[3], keys[1]]
     in_polars = pl.DataFrame({"a": pl.Series(["z", None], dtype=pl.Categorical), "b": [4.0, 3.0]})
-    assert row_keys(read_frame(in_polars, [])) == [keys[3], keys[2]]
+    assert row_keys(read_table(in_polars)) == [keys[3], keys[2]]

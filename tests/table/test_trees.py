@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from grbb_ext import GraphWarning, RefinedGraph, grbb_objective
-from grbb_ext.table._trees import read_columns
+from grbb_ext.table import read_columns
 
 RANDOM = np.random.default_rng(0)
 N = 300

@@ -10,7 +10,7 @@ from sklearn.datasets import make_moons
 
 from grbb_ext import GraphWarning, grbb_objective, knn_graph, make_propagation
 from grbb_ext.labels import read_labels
-from grbb_ext.table._trees import read_columns
+from grbb_ext.table import read_columns
 from grbb_ext.teacher import GraphEvidenceWarning, labeled_forest
 
 MOONS, TRUTH = make_moons(300, noise=0.1, random_state=0)
