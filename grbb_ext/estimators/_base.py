@@ -27,12 +27,11 @@ from grbb_ext.estimators._job import (
 from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
-from grbb_ext.labeling import LabelSuggestions, suggest_labels
 from grbb_ext.labels import Labels, check_sample_weight, is_unlabeled
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
 from grbb_ext.table import Schema, Table
-from grbb_ext.variance import PredictionVariance, prediction_variance
+from grbb_ext.variance import LabelSuggestions, PredictionVariance, prediction_variance, suggest_labels
 
 # Parameters that are specs.
 _SPECS = ("graph", "teacher", "propagation", "rule")
@@ -293,7 +292,7 @@ class GRBBModel(SavedModel, RowReader):
         k : int
             How many.
         **settings
-            Passed to :func:`grbb_ext.labeling.suggest_labels`.
+            Passed to :func:`grbb_ext.variance.suggest_labels`.
 
         Returns
         -------

@@ -5,7 +5,7 @@ from grbb_ext.propagation._harmonic import Harmonic, HarmonicPropagation, Nonloc
 from grbb_ext.propagation._nodes import AnchorNodes, NodePropagation, Nodes, among_all, node_matrix, reachable_shares
 from grbb_ext.propagation._poisson import Poisson, PoissonPropagation
 from grbb_ext.propagation._smooth import Smooth, SmoothPropagation
-from grbb_ext.propagation._solvers import ConjugateGradientSolver, SolverError
+from grbb_ext.propagation._solvers import ConjugateGradientSolver, DirectSolver, SolverError
 
 #: Short forms of ``propagation=``.
 PROPAGATIONS: dict[str, PropagationSpec] = {
@@ -19,6 +19,7 @@ __all__ = [
     "PROPAGATIONS",
     "AnchorNodes",
     "ConjugateGradientSolver",
+    "DirectSolver",
     "Harmonic",
     "HarmonicPropagation",
     "NodePropagation",
