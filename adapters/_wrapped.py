@@ -1,15 +1,102 @@
-"""Parameters that wrapped estimators of both libraries share: weights of classes, and names of metrics."""
+"""What the adapters of both libraries share: types of estimators, losses, weights of classes, metrics, and the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
 
-from grbb_ext.evaluation import Metric
+from grbb_ext.estimators import Job, Task
+from grbb_ext.evaluation import Evaluation, Metric
 from grbb_ext.labels import Labels
 from grbb_ext.objective import GRBBObjective
+
+
+class WrappedBooster:
+    """The part of an adapter that is the same for both libraries."""
+
+    library: ClassVar[str]
+    #: The wrapped class for each task.
+    of_task: ClassVar[Mapping[Task, type]]
+    #: Values of ``objective`` that are the losses of grbb_ext.
+    losses: ClassVar[Mapping[Task, tuple[str | None, ...]]]
+
+    def check_type(self, estimator: Any, task: Task) -> None:
+        """Refuse estimators for other tasks and for clusters."""
+        wanted = self.of_task[task]
+        on_cluster = any(cls.__module__.startswith(f"{self.library}.dask") for cls in type(estimator).__mro__)
+        if not isinstance(estimator, wanted) or on_cluster:
+            raise TypeError(f"estimator must be {wanted.__name__} for {task}, got {type(estimator).__name__}.")
+
+    def clone(self, estimator: Any, task: Task) -> Any:
+        """Return an unfitted copy of an estimator; None is a new one with the library's defaults."""
+        return self.of_task[task]() if estimator is None else clone(estimator)
+
+    def class_weight(self, estimator: Any, own: Any, labels: Labels) -> Any:
+        """Return the weights of the classes: `own`, or those among the estimator's parameters."""
+        given = self.given_weights(estimator)
+        if given.get("is_unbalance") is not None:
+            given["is_unbalance"] = unbalance_weight(labels)
+        if given["scale_pos_weight"] is not None:
+            given["scale_pos_weight"] = positive_weight(given["scale_pos_weight"], labels)
+        return choose(own, given)
+
+    def given_weights(self, estimator: Any) -> dict[str, Any]:
+        """Return the estimator's parameters that weigh classes, None where they do not."""
+        raise NotImplementedError
+
+    def check_loss(self, job: Job, objective: Any, num_class: Any) -> None:
+        """Refuse losses that are not ours, weights of classes where there are none, and other numbers of classes."""
+        if callable(objective) or objective not in self.losses[job.task]:
+            raise ValueError(
+                f"objective={objective!r} of the wrapped estimator cannot be kept: the loss is "
+                f"{'the squared error' if job.task == 'regression' else 'logistic or softmax'}, and the rule tells "
+                "unlabelled rows where to go. Leave objective at its default."
+            )
+        for name, value in self.given_weights(job.estimator).items():
+            if job.task == "regression" and value is not None:
+                raise ValueError(
+                    f"{name}={value!r} of the wrapped estimator is for classes. Use sample_weight for a regression."
+                )
+        if num_class is not None and int(num_class) not in (
+            0,
+            1 if job.obj.classes_ is None else len(job.obj.classes_),
+        ):
+            raise ValueError(
+                f"num_class={num_class!r} of the wrapped estimator does not fit y. Leave it out; classes= names "
+                "classes that have no label."
+            )
+
+
+class Watch:
+    """The evaluation sets of a training, as a metric of the library.
+
+    Parameters
+    ----------
+    job : Job
+        The training.
+    data : list
+        The library's data set of each evaluation set.
+    metrics : list
+        What to compute.
+    patience : tuple of (str, int or None)
+        Parameter of early stopping, for messages, and its value.
+    """
+
+    def __init__(
+        self, job: Job, data: list[Any], metrics: list[Metric | Callable[..., float]], patience: tuple[str, int | None]
+    ) -> None:
+        self._job, self._data, self._metrics = job, data, metrics
+        if patience[1] is not None and not data:
+            raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
+
+    def __call__(self, raw_scores: NDArray[Any], data: Any) -> list[Evaluation]:
+        """Score the raw scores of a data set."""
+        index = next(i for i, one in enumerate(self._data) if one is data)
+        return [self._job.score(index, raw_scores, metric) for metric in self._metrics]
 
 
 def positive_weight(weight: Any, labels: Labels) -> dict[Any, float]:
@@ -47,28 +134,6 @@ def unbalance_weight(labels: Labels) -> dict[Any, float]:
         raise ValueError("is_unbalance needs a labelled row of each class. Use class_weight= with numbers.")
     rare = 0 if n_positive > n_negative else 1
     return {labels.classes.tolist()[rare]: max(n_positive, n_negative) / min(n_positive, n_negative)}
-
-
-def check_task(given: dict[str, Any], num_class: Any, classes: Any) -> None:
-    """Refuse weights of classes where there are none, and a number of classes that is not that of y.
-
-    Examples
-    --------
-    >>> check_task({"scale_pos_weight": 2.0}, None, None)
-    Traceback (most recent call last):
-        ...
-    ValueError: scale_pos_weight=2.0 of the wrapped estimator is for classes. Use sample_weight for a regression.
-    """
-    for name, value in given.items():
-        if classes is None and value is not None:
-            raise ValueError(
-                f"{name}={value!r} of the wrapped estimator is for classes. Use sample_weight for a regression."
-            )
-    if num_class is not None and int(num_class) not in (0, 1 if classes is None else len(classes)):
-        raise ValueError(
-            f"num_class={num_class!r} of the wrapped estimator does not fit y. Leave it out; classes= names classes "
-            "that have no label."
-        )
 
 
 def choose(own: Any, of_booster: dict[str, Any]) -> Any:

@@ -167,7 +167,7 @@ def train_lgb(problem: Problem, rows: NDArray[np.intp], mu: float, budget: float
         params["num_class"] = problem.n_classes
     data = lgb.Dataset(problem.X[rows], label=problem.y[rows])
     booster = lgb_train(params, data, ROUNDS, costs=problem.costs, mu=mu, budget=budget)
-    return lambda X, k: np.asarray(booster.predict(X, num_iteration=k)), booster.ledger_
+    return lambda X, k: np.asarray(booster.predict(X, num_iteration=k)), booster.ledger_  # type: ignore[attr-defined]
 
 
 def train_selected(problem: Problem, rows: NDArray[np.intp], budget: float, library: str) -> tuple[Predict, Ledger]:

@@ -23,8 +23,8 @@ from benchmarks.data import DATA
 from benchmarks.results import RESULTS, ResultTable
 from benchmarks.runner import Row, run_tasks
 from grbb_ext import GRBBObjective, grbb_objective, knn_graph, prediction_variance, suggest_labels
-from grbb_ext.labeling import Strategy
 from grbb_ext.propagation import SmoothPropagation
+from grbb_ext.variance import Strategy
 
 SIZES = (5, 10, 20, 40)
 N_TRAIN, N_TEST, N_TREES = 800, 1000, 50

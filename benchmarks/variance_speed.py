@@ -1,9 +1,9 @@
 """What the variance costs, beside the graph that it needs anyway.
 
 ``python -m benchmarks.variance_speed`` writes ``docs/results/variance_speed.csv``: for 10,000 and 100,000 rows with
-100 labels the time of the neighbour graph, of the mean by either kind (with lam chosen by evidence) and of the exact
-sandwich, measured in turn, three times each; the estimates, their intervals and the exact value; and the largest
-memory of the process.
+100 labels the time of the neighbour graph, of the mean by either kind (lam by marginal likelihood, once) and
+of the exact sandwich, measured in turn, three times each; the estimates, their intervals and the exact value; and the
+largest memory of the process.
 """
 
 from __future__ import annotations

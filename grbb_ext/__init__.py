@@ -4,8 +4,8 @@ The package is mathematics on arrays: a neighbour graph (:mod:`grbb_ext.graph`),
 to all rows (:mod:`grbb_ext.propagation`), losses (:mod:`grbb_ext.losses`), the gradient rules
 (:mod:`grbb_ext.rules`) and the objective that puts them together (:func:`grbb_objective`); beside them what features
 cost (:mod:`grbb_ext.costs`), a booster's trees as arrays (:mod:`grbb_ext.forest`), prediction that fetches features on
-demand (:mod:`grbb_ext.ondemand`), how far predictions vary (:mod:`grbb_ext.variance`) and which rows to label next
-(:mod:`grbb_ext.labeling`). :mod:`grbb_ext.estimators` puts them behind the interface of scikit-learn, with folds,
+demand (:mod:`grbb_ext.ondemand`), how far predictions vary and which rows to label next
+(:mod:`grbb_ext.variance`). :mod:`grbb_ext.estimators` puts them behind the interface of scikit-learn, with folds,
 scores and choices that are right for few labels (:mod:`grbb_ext.model_selection`) and pictures
 (:mod:`grbb_ext.plotting`). Everything that knows a booster lives in :mod:`grbb_ext.adapters`.
 """
@@ -17,8 +17,7 @@ from pathlib import Path as _Path
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.graph import SharedGraph, knn_graph
-from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
+from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, knn_graph
 from grbb_ext.model_selection import (
     ScoreCostCurve,
     SemiSupervisedSplit,
@@ -31,15 +30,27 @@ from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objec
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError
 from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
-from grbb_ext.propagation import make_propagation
+from grbb_ext.propagation import Harmonic, Nonlocal, Poisson, Smooth
+from grbb_ext.rules import Corrected, Labeled, Laplacian, Paper, Targets
 from grbb_ext.table import GraphWarning
-from grbb_ext.teacher import RefinedGraph, Refinement
-from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
+from grbb_ext.teacher import Committee, Evidence, Refinement, Teacher
+from grbb_ext.variance import (
+    LabelPlan,
+    LabelSuggestions,
+    PredictionVariance,
+    VacuousVarianceWarning,
+    plan_labels,
+    prediction_variance,
+    suggest_labels,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Committee",
+    "Corrected",
     "CostAccuracyDisplay",
+    "Evidence",
     "FeatureCosts",
     "FetchError",
     "Forest",
@@ -48,11 +59,18 @@ __all__ = [
     "GRBBObjective",
     "GRBBRegressor",
     "GraphWarning",
+    "Harmonic",
+    "KNNGraph",
     "LabelPlan",
     "LabelSuggestions",
+    "Labeled",
+    "Laplacian",
     "ModelFileError",
+    "Nonlocal",
     "OnDemandPredictor",
     "OnDemandResult",
+    "Paper",
+    "Poisson",
     "PredictionVariance",
     "PropagationDisplay",
     "RefinedGraph",
@@ -60,6 +78,9 @@ __all__ = [
     "ScoreCostCurve",
     "SemiSupervisedSplit",
     "SharedGraph",
+    "Smooth",
+    "Targets",
+    "Teacher",
     "TreesAccuracyDisplay",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
@@ -69,7 +90,6 @@ __all__ = [
     "knn_graph",
     "labeled_scorer",
     "load",
-    "make_propagation",
     "plan_labels",
     "prediction_variance",
     "score_cost_curve",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+import math
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -22,3 +23,20 @@ def positive_int(value: Any, name: str, least: int = 1) -> int:
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
         raise ValueError(f"{name} must be {wanted}, got {value!r}.")
     return int(value)
+
+
+def finite_number(value: Any, name: str, least: float = 0.0) -> float:
+    """Return `value` as a float, or raise an error that names it.
+
+    Examples
+    --------
+    >>> finite_number(-1, "lam")
+    Traceback (most recent call last):
+    ...
+    ValueError: lam must be a finite number of at least 0, got -1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    if not (math.isfinite(value) and value >= least):
+        raise ValueError(f"{name} must be a finite number of at least {least:g}, got {value!r}.")
+    return float(value)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from grbb_ext._reporting import warn_caller
 from grbb_ext.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredErrorLoss
 from grbb_ext.table import check_magnitude
 
 LossName = Literal["auto", "logistic", "softmax", "squared_error"]
+
+# What a missing value becomes where labels are turned into text: never meant as a class.
+_MARKERS_AS_TEXT = ("None", "", "nan", "<NA>")
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,36 @@ class Labels:
         The labelled rows.
     targets : ndarray of shape (n,) or (n, K)
         0/1, one-hot, or the values of y.
-    n_rows : int
-        N.
+    y : ndarray of shape (N,)
+        The labels as given, unlabelled rows with their marker.
+    unlabeled : object
+        The marker.
     """
 
     loss: Loss
     classes: NDArray[Any] | None
     labeled: NDArray[np.intp]
     targets: NDArray[np.float64]
-    n_rows: int
+    y: NDArray[Any]
+    unlabeled: Any
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.y.size
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores per row: 1, or K for softmax."""
+        return 1 if self.targets.ndim == 1 else self.targets.shape[1]
 
     def among(self, rows: NDArray[np.intp]) -> Labels:
         """Return the labels of some rows, ascending, that hold all labelled ones."""
-        return replace(self, labeled=np.searchsorted(rows, self.labeled), n_rows=rows.size)
+        return replace(self, labeled=np.searchsorted(rows, self.labeled), y=self.y[rows])
+
+    def again(self, y: ArrayLike) -> Labels:
+        """Read other labels, with the same loss, marker and classes."""
+        return read_labels(y, cast(LossName, self.loss.name), self.classes, self.unlabeled)
 
 
 def is_unlabeled(y: ArrayLike, unlabeled: Any = -1) -> NDArray[np.bool_]:
@@ -86,19 +106,23 @@ def encode(values: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.asarray(found, dtype=np.intp)
 
 
-def read_labels(y: ArrayLike, loss: LossName, classes: ArrayLike | None, unlabeled: Any) -> Labels:
+def read_labels(
+    y: Any, loss: LossName = "auto", classes: ArrayLike | None = None, unlabeled: Any = -1, name: str = "grbb_objective"
+) -> Labels:
     """Split y into labelled and unlabelled rows and choose the loss.
 
     Parameters
     ----------
     y : array-like of shape (N,)
         Labels; `unlabeled`, NaN or None marks a row without one.
-    loss : {"auto", "logistic", "softmax", "squared_error"}
+    loss : {"auto", "logistic", "softmax", "squared_error"}, default="auto"
         ``"auto"``: logistic for two classes, softmax for more.
-    classes : array-like or None
+    classes : array-like or None, default=None
         All classes, where y may miss some; None takes those of the labelled rows.
-    unlabeled : object
+    unlabeled : object, default=-1
         The marker, -1 in scikit-learn.
+    name : str, default="grbb_objective"
+        Who asks, for messages.
 
     Returns
     -------
@@ -107,30 +131,26 @@ def read_labels(y: ArrayLike, loss: LossName, classes: ArrayLike | None, unlabel
 
     Examples
     --------
-    >>> labels = read_labels([8, -1, 3, -1], "auto", None, -1)
+    >>> labels = read_labels([8, -1, 3, -1])
     >>> labels.classes.tolist(), labels.labeled.tolist(), labels.targets.tolist()
     ([3, 8], [0, 2], [1.0, 0.0])
     """
-    if loss not in ("auto", "logistic", "softmax", "squared_error"):
+    if isinstance(y, Labels):
+        return y
+    if loss not in get_args(LossName):
         raise ValueError(f"loss must be 'auto', 'logistic', 'softmax' or 'squared_error', got {loss!r}.")
-    values = np.asarray(y)
-    if values.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, one label per row; got shape {values.shape}.")
     if loss == "squared_error":
-        return _regression_labels(values)
+        numbers = read_numbers(y, name)
+        labeled = np.flatnonzero(~np.isnan(numbers))
+        _require_labels(labeled, "NaN marks a row without one")
+        return Labels(SquaredErrorLoss(), None, labeled, numbers[labeled], numbers, np.nan)
 
+    values = read_classes(y, unlabeled, name)
     labeled = np.flatnonzero(~is_unlabeled(values, unlabeled))
     _require_labels(labeled, f"{unlabeled!r}, NaN or None marks a row without one")
-    seen = values[labeled]
-    if seen.dtype.kind == "O" and len({type(v) for v in seen}) == 1:
-        seen = np.array(seen.tolist())
-    if loss == "auto" and seen.dtype.kind == "f" and np.any(seen != np.round(seen)):
-        raise ValueError("y looks continuous. For regression pass loss='squared_error' (NaN marks an unlabelled row).")
-    try:
-        present = np.unique(seen)
-    except TypeError as error:
-        raise ValueError("y mixes labels of different types. Use one type for all classes.") from error
-    known = present if classes is None else _check_classes(classes)
+    seen = np.array(values[labeled].tolist()) if values.dtype.kind == "O" else values[labeled]
+    present = np.unique(seen)
+    known = present if classes is None else _check_classes(classes, unlabeled)
     code = encode(seen, known)
     if present.size == 1:
         only = present.tolist()[0]
@@ -140,24 +160,12 @@ def read_labels(y: ArrayLike, loss: LossName, classes: ArrayLike | None, unlabel
                 f" or name all of them with classes=. ({unlabeled!r} marks unlabelled rows: if it is one of your "
                 "classes, recode y or pass another marker as unlabeled=.)"
             )
-        warnings.warn(f"Only the class {only!r} is labelled.", UserWarning, stacklevel=3)
+        warn_caller(f"Only the class {only!r} is labelled.", UserWarning)
     if loss == "logistic" and known.size > 2:
         raise ValueError(f"loss='logistic' is for two classes, y has {known.size}: use loss='softmax' or 'auto'.")
     if loss == "logistic" or (loss == "auto" and known.size == 2):
-        return Labels(LogisticLoss(), known, labeled, code.astype(np.float64), values.size)
-    return Labels(SoftmaxLoss(), known, labeled, np.eye(known.size)[code], values.size)
-
-
-def _regression_labels(values: NDArray[Any]) -> Labels:
-    try:
-        numbers = values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"loss='squared_error' needs numbers in y, NaN where unlabelled ({error}).") from error
-    if np.isinf(numbers).any():
-        raise ValueError("y holds infinite values. Use NaN for an unlabelled row and finite numbers elsewhere.")
-    labeled = np.flatnonzero(~np.isnan(numbers))
-    _require_labels(labeled, "NaN marks a row without one")
-    return Labels(SquaredErrorLoss(), None, labeled, numbers[labeled], numbers.size)
+        return Labels(LogisticLoss(), known, labeled, code.astype(np.float64), values, unlabeled)
+    return Labels(SoftmaxLoss(), known, labeled, np.eye(known.size)[code], values, unlabeled)
 
 
 def _require_labels(labeled: NDArray[np.intp], marks: str) -> None:
@@ -165,10 +173,16 @@ def _require_labels(labeled: NDArray[np.intp], marks: str) -> None:
         raise ValueError(f"y has no labelled row ({marks}). Label at least one row.")
 
 
-def _check_classes(classes: ArrayLike) -> NDArray[Any]:
+def _check_classes(classes: ArrayLike, unlabeled: Any) -> NDArray[Any]:
     known = np.asarray(classes)
     if known.ndim != 1 or known.size < 2 or np.unique(known).size != known.size:
         raise ValueError(f"classes must list at least two different labels, got {known.tolist()}.")
+    if known.dtype.kind == "f" and np.isnan(known).any():
+        raise ValueError("classes holds NaN, which marks rows without a label. Leave it out.")
+    if any(_same(one, unlabeled) for one in known.tolist()):
+        raise ValueError(
+            f"classes holds {unlabeled!r}, which marks rows without a label. Leave it out, or pass another unlabeled=."
+        )
     return known
 
 
@@ -256,32 +270,6 @@ def _per_class(targets: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     return np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets
 
 
-def check_marker(unlabeled: Any) -> None:
-    """Refuse a list of markers, which numpy would compare with y element by element."""
-    if np.ndim(unlabeled) != 0:
-        raise TypeError(f"unlabeled must be one marker, such as -1, got {unlabeled!r}.")
-
-
-def read_all_classes(classes: Any, unlabeled: Any) -> NDArray[Any] | None:
-    """Return the classes that a user lists, in ascending order.
-
-    Examples
-    --------
-    >>> read_all_classes(["spam", "ham"], -1).tolist()
-    ['ham', 'spam']
-    """
-    if classes is None:
-        return None
-    listed = np.asarray(classes)
-    if listed.ndim == 1 and (listed.dtype.kind == "f" and np.isnan(listed).any()):
-        raise ValueError("classes holds NaN, which marks rows without a label. Leave it out.")
-    if listed.ndim == 1 and any(type(one) is type(unlabeled) and one == unlabeled for one in listed.tolist()):
-        raise ValueError(
-            f"classes holds {unlabeled!r}, which marks rows without a label. Leave it out, or pass another unlabeled=."
-        )
-    return listed if listed.ndim != 1 else np.unique(listed)  # several dimensions are refused further on
-
-
 def read_target(y: Any, name: str) -> NDArray[Any]:
     """Return y as a one-dimensional array; None, NaN and pandas' NA stay what they are or become None.
 
@@ -311,7 +299,10 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
     values = np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.array(y, dtype=object)
-    values = column_or_1d(values, warn=True)
+    try:
+        values = column_or_1d(values, warn=True)
+    except ValueError as error:
+        raise ValueError(f"{error} It must be one-dimensional, one label per row.") from error
     if values.dtype.kind == "O":
         values = _narrow(values)
     if values.dtype.kind == "c":
@@ -321,24 +312,33 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
 
 def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
     """Return y of a classifier, and refuse what cannot be classes."""
-    check_marker(unlabeled)
+    if np.ndim(unlabeled) != 0:  # numpy would compare a list of markers with y element by element
+        raise TypeError(f"unlabeled must be one marker, such as -1, got {unlabeled!r}.")
     values = read_target(y, name)
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(
             "Input y contains infinity or a value too large for dtype('float64'). Use classes and markers."
         )
     seen = values[~is_unlabeled(values, unlabeled)]
-    if seen.dtype.kind in "OU" and not isinstance(unlabeled, str) and (seen == str(unlabeled)).any():
-        raise ValueError(
-            f"y holds the text {str(unlabeled)!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
-            f"unlabeled={str(unlabeled)!r}, or a list that keeps numbers and text apart."
-        )
+    if seen.dtype.kind in "OU":
+        for text in (*(() if isinstance(unlabeled, str) else (str(unlabeled),)), *_MARKERS_AS_TEXT):
+            if (seen == text).any():
+                raise ValueError(
+                    f"y holds the text {text!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
+                    f"unlabeled={text!r}, or a list that keeps numbers and text apart."
+                )
     if seen.size:
         if len({type(label) for label in seen.tolist()}) > 1:
             raise ValueError("y mixes labels of different types. Use one type for all classes.")
         if isinstance(seen[0], bytes):  # scikit-learn 1.6 only warns
             raise TypeError("Labels represented as bytes are not supported. Decode them, e.g. y.astype(str).")
-        check_classification_targets(np.array(seen.tolist()))
+        try:
+            check_classification_targets(np.array(seen.tolist()))
+        except ValueError as error:
+            raise ValueError(
+                f"{error} For regression use GRBBRegressor, or loss='squared_error' of grbb_objective (NaN marks an "
+                "unlabelled row)."
+            ) from error
     return values
 
 
@@ -353,7 +353,8 @@ def read_numbers(y: Any, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} needs numbers in y, NaN where unlabelled ({error}).") from error
     if np.isinf(numbers).any():
         raise ValueError(
-            "Input y contains infinity or a value too large for dtype('float64'). Use NaN for an unlabelled row."
+            "Input y contains infinity or a value too large for dtype('float64'). Use NaN for an unlabelled row, "
+            "and no infinite values."
         )
     check_magnitude(numbers, "y")
     return numbers

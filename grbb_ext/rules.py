@@ -1,55 +1,40 @@
-"""The rules: from what labelled rows say to gradient and hessian of every row."""
+r"""The rules: gradient and hessian of every row, from labels, operator or teacher.
+
+==============  ==========================================================================  ==========================
+rule            :math:`g_u`                                                                 :math:`h_u`
+==============  ==========================================================================  ==========================
+``"targets"``   :math:`\sigma(H_u) - q_u`, with targets q of the teacher                    :math:`\sigma (1 - \sigma)`
+``"paper"``     :math:`P g_l` (paper, eq. 6)                                                1
+``"corrected"`` :math:`P g_l + \rho\, h_u (H_u - P H_l)`                                    :math:`P h_l`
+``"laplacian"`` :math:`\lambda (L H)_u` (LapGBRT, eq. 2)                                    1
+``"labeled"``   0 (GBRT on the labelled rows)                                               0
+==============  ==========================================================================  ==========================
+
+A rule is asked for by a spec (:class:`Targets`, :class:`Paper`, ...), and :meth:`RuleSpec.build` makes of it a function
+of raw scores. It works on the rows that it is given: all of them, or those of one of many machines, which then share
+the scores of the labelled rows by a sum (:class:`LabeledGradient`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grbb_ext._checks import finite_number
+from grbb_ext._spec import Spec
 from grbb_ext.losses import Floats, Loss
 
+Gradients: TypeAlias = tuple[Floats, Floats]
+Rule: TypeAlias = Callable[[Floats], Gradients]
+Index: TypeAlias = NDArray[np.intp]
 
-class Rule(Protocol):
-    """A rule without state between rounds: gradient and hessian for all rows, from raw scores alone."""
-
-    def __call__(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return gradient and hessian, new arrays of H's shape."""
-
-
-@dataclass(frozen=True)
-class LaplacianTerm:
-    r"""Gradient and curvature of :math:`\frac{\lambda}{2} H^T L H` with respect to the labelled scores.
-
-    Attributes
-    ----------
-    lam : float
-        The trade-off of eq. 2.
-    labeled : ndarray of int of shape (n,)
-        The labelled rows.
-    L_l : csr_array of shape (n, N)
-        Their rows of the Laplacian.
-    """
-
-    lam: float
-    labeled: NDArray[np.intp]
-    L_l: sp.csr_array
-
-    def gradient(self, H: Floats) -> Floats:
-        """Return lam (L H)_l."""
-        return np.asarray(self.lam * (self.L_l @ H))
-
-    @cached_property
-    def _degree(self) -> NDArray[np.float64]:
-        return np.asarray(self.L_l[np.arange(self.labeled.size), self.labeled]).ravel()
-
-    def curvature(self, H: Floats) -> Floats:
-        """Return the diagonal of lam L on labelled rows, ready to be added to a curvature of H's dimension."""
-        return self.lam * (self._degree if H.ndim == 1 else self._degree[:, None])
+# OpenBLAS keeps a product on the calling thread while the matrix has fewer than 9,216 entries.
+_ENTRIES_PER_BLOCK = 8192
 
 
 @dataclass(frozen=True)
@@ -59,167 +44,323 @@ class LabeledGradient:
     .. math:: g_l = w \,\frac{\partial \ell}{\partial H_l} + \lambda (L H)_l, \qquad
        h_l = w \,\frac{\partial^2 \ell}{\partial H_l^2} + \lambda L_{ll}.
 
-    Only labelled scores pass through the loss, so a round costs n sigmoids whatever N is.
+    Only labelled scores pass through the loss, so a round costs n sigmoids whatever N is. Where the rows lie on many
+    machines, each has the scores of some labelled rows; one sum over all machines gives every one all of them.
 
     Attributes
     ----------
     loss : Loss
         The loss.
-    rows : ndarray of int of shape (n,)
-        The labelled rows.
     targets : ndarray of shape (n,) or (n, K)
-        Their targets.
+        Targets of the labelled rows.
     weights : ndarray of shape (n,)
         Their weights w.
-    penalty : LaplacianTerm or None
-        The term in lam; None where it is 0.
+    here : ndarray of int
+        Positions of labelled rows among the rows at hand: all n of them on one machine.
+    which : ndarray of int
+        Their numbers among the n.
+    lam : float, default=0
+        The trade-off of eq. 2.
+    L_l : csr_array of shape (n, rows) or None, default=None
+        The labelled rows of the Laplacian, cut to the rows at hand; None where lam is 0.
+    degree : ndarray of shape (n,) or None, default=None
+        Diagonal of L on labelled rows.
+    total : callable or None, default=None
+        The sum over all machines; None on one.
 
     Examples
     --------
     >>> from grbb_ext.losses import LogisticLoss
-    >>> gradient = LabeledGradient(LogisticLoss(), np.array([2]), np.array([1.0]), np.array([2.0]), None)
-    >>> [values.tolist() for values in gradient(np.zeros(3))]
+    >>> rows = np.array([2])
+    >>> gradient = LabeledGradient(LogisticLoss(), np.array([1.0]), np.array([2.0]), rows, np.arange(1))
+    >>> [values.tolist() for values in gradient(np.zeros(3))[:2]]
     [[-1.0], [0.5]]
     """
 
     loss: Loss
-    rows: NDArray[np.intp]
     targets: NDArray[np.float64]
     weights: NDArray[np.float64]
-    penalty: LaplacianTerm | None
+    here: Index
+    which: Index
+    lam: float = 0.0
+    L_l: sp.csr_array | None = None
+    degree: NDArray[np.float64] | None = None
+    total: Callable[[NDArray[Any]], NDArray[Any]] | None = None
 
-    def __call__(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return g_l and h_l, in float64: n rows are few, and what is made of them is many."""
-        weights = self.weights if H.ndim == 1 else self.weights[:, None]
-        gradient, curvature = self.loss.derivatives(H[self.rows].astype(np.float64), self.targets)
+    def __call__(self, H: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return g_l and h_l, in float64 since n rows are few, and the labelled scores."""
+        H_l, slope = self._gather(H)
+        weights = by_row(self.weights, H)
+        gradient, curvature = self.loss.derivatives(H_l.astype(np.float64), self.targets)
         gradient, curvature = weights * gradient, weights * curvature
-        if self.penalty is not None:
-            gradient += self.penalty.gradient(H)
-            curvature += self.penalty.curvature(H)
-        return gradient, curvature
+        if slope is not None:
+            gradient += slope
+            curvature += self._steepness(H)
+        return gradient, curvature, H_l
+
+    def penalize(self, gradient: Floats, hessian: Floats, H: Floats, *, newton: bool) -> None:
+        """Add lam (L H)_l to the labelled rows at hand, and its curvature to a Newton hessian, in place."""
+        if self.L_l is None:
+            return
+        _, slope = self._gather(H)
+        assert slope is not None
+        gradient[self.here] += slope[self.which]
+        if newton:
+            hessian[self.here] += self._steepness(H)[self.which]
+
+    def _gather(self, H: Floats) -> tuple[Floats, Floats | None]:
+        """Return the labelled scores, and lam (L H)_l where there is a Laplacian term; one sum for both."""
+        H_l = np.zeros((self.weights.size, *H.shape[1:]), dtype=H.dtype)
+        H_l[self.which] = H[self.here]
+        if self.L_l is None:
+            return (H_l if self.total is None else self.total(H_l)), None
+        slope = np.asarray(self.lam * (self.L_l @ H))
+        if self.total is None:
+            return H_l, slope
+        both = self.total(np.stack([H_l, slope]))
+        return both[0].astype(H.dtype), both[1]
+
+    def _steepness(self, H: Floats) -> Floats:
+        assert self.degree is not None
+        return by_row(self.lam * self.degree, H)
+
+
+def by_row(values: NDArray[Any], H: Floats) -> NDArray[Any]:
+    """Return one value per row in a shape that multiplies H.
+
+    Examples
+    --------
+    >>> by_row(np.ones(3), np.zeros((3, 2))).shape
+    (3, 1)
+    """
+    return values if H.ndim == 1 else values[:, None]
 
 
 @dataclass(frozen=True)
-class LabeledRule:
-    """Labelled rows follow the loss; unlabelled rows have gradient 0 and hessian 0, as if they were not there.
+class RuleParts:
+    """What a rule is built from, for the rows at hand.
 
     Attributes
     ----------
-    labeled_gradient : LabeledGradient
+    labeled : LabeledGradient
         Eq. 5.
-    newton : bool
-        Curvature of the loss, or 1, on labelled rows.
+    extend : callable or None
+        Maps (n, k) to (rows, k): the product with these rows of P_bar, which is the identity on labelled rows.
+    unreachable : ndarray of int
+        Those of the rows that no label reaches.
+    targets : ndarray of float32 of shape (rows,) or (rows, K), or None
+        q of the teacher.
+    weights : ndarray of float32 of shape (rows,) or None
+        Weights that multiply gradient and hessian; None if they are 1 everywhere.
+    L : csr_array of shape (rows, rows) or None
+        The Laplacian of reachable rows.
     """
 
-    labeled_gradient: LabeledGradient
+    labeled: LabeledGradient
+    extend: Callable[[Floats], Floats] | None = None
+    unreachable: Index | NDArray[np.bool_] | None = None
+    targets: NDArray[np.float32] | None = None
+    weights: NDArray[np.float32] | None = None
+    L: sp.csr_array | None = None
+
+
+@dataclass(frozen=True)
+class RuleSpec(Spec):
+    """How gradients are made: base of :class:`Targets`, :class:`Paper`, :class:`Corrected` and the two baselines.
+
+    Parameters
+    ----------
+    lam : float, default=0
+        Adds lam (L H)_l to the labelled gradient (eq. 5); for :class:`Laplacian` lam L H to all rows.
+    """
+
+    lam: float = 0.0
+
+    name: ClassVar[str]
+    #: What the rule takes where the user names no graph and no operator; None for no operator.
+    graph: ClassVar[str] = "knn"
+    propagation: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        finite_number(self.lam, "lam")
+
+    @property
+    def newton(self) -> bool:
+        """Whether the hessian is the curvature of the loss; else it is 1."""
+        hessian = getattr(self, "hessian", "unit")
+        if hessian not in ("newton", "unit"):
+            raise ValueError(f"hessian must be 'newton' or 'unit', got {hessian!r}.")
+        return bool(hessian == "newton")
+
+    @property
+    def needs_graph(self) -> bool:
+        """Whether the rule looks at a graph at all."""
+        return self.propagation is not None or self.lam > 0
+
+    def build(self, parts: RuleParts) -> Rule:
+        """Return the function from raw scores to gradient and hessian, new arrays of their shape."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Targets(RuleSpec):
+    r"""Every row has a target: its label, or what the teacher predicts. The default.
+
+    .. math:: g = w\,(\sigma(H) - q), \qquad h = w\,\sigma(H)(1 - \sigma(H)) \text{ (Newton) or } w,
+
+    which is the correction in probability space: :math:`P g_l + \sigma(H_u) - P \sigma(H_l) = \sigma(H_u) - P y`.
+    The teacher is asked once, before the first round.
+
+    Parameters
+    ----------
+    lam : float, default=0
+        Adds lam (L H)_l to the labelled gradient (eq. 5).
+    hard : bool, default=False
+        Round the targets to the most probable class.
+    hessian : {"newton", "unit"}, default="newton"
+        Curvature of the loss, or 1 so that a leaf is the mean of -g and a gain a decrease in squared error.
+    """
+
+    hard: bool = False
+    hessian: Literal["newton", "unit"] = "newton"
+
+    name = "targets"
+    graph = "refined"
+    propagation = "smooth"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.newton
+
+    def build(self, parts: RuleParts) -> Rule:
+        """Return the function from raw scores to gradient and hessian."""
+        assert parts.targets is not None
+        return _TargetsRule(parts.labeled, parts.targets, parts.weights, self.newton)
+
+
+@dataclass(frozen=True)
+class _TargetsRule:
+    labeled: LabeledGradient
+    targets: NDArray[np.float32]
+    weights: NDArray[np.float32] | None
     newton: bool
 
-    def __call__(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return gradient and hessian of all rows."""
-        gradient, hessian = np.zeros_like(H), np.zeros_like(H)
-        g_l, h_l = self.labeled_gradient(H)
-        gradient[self.labeled_gradient.rows] = g_l
-        hessian[self.labeled_gradient.rows] = h_l if self.newton else 1.0
+    def __call__(self, H: Floats) -> Gradients:
+        gradient, hessian = self.labeled.loss.derivatives(H, self.targets)
+        if not self.newton:
+            hessian = np.ones_like(gradient)
+        if self.weights is not None:
+            weights = by_row(self.weights, H)
+            gradient *= weights
+            hessian *= weights
+        self.labeled.penalize(gradient, hessian, H, newton=self.newton)
         return gradient, hessian
 
 
 @dataclass(frozen=True)
-class LaplacianRule:
-    r"""Gradient of eq. 2: :math:`g_l` as in eq. 5, :math:`g_u = \lambda (L H)_u`, hessian 1.
-
-    Attributes
-    ----------
-    labeled_gradient : LabeledGradient
-        Eq. 5 without its Laplacian term, which is added here for all rows at once.
-    L : csr_array of shape (N, N)
-        The Laplacian; rows that no label reaches are empty.
-    lam : float
-        The trade-off of eq. 2.
-    """
-
-    labeled_gradient: LabeledGradient
-    L: sp.csr_array
-    lam: float
-
-    def __call__(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return gradient and hessian of all rows."""
-        gradient = (self.lam * (self.L @ H)).astype(H.dtype)
-        g_l, _ = self.labeled_gradient(H)
-        rows: NDArray[np.intp] = self.labeled_gradient.rows
-        gradient[rows] += g_l
-        return gradient, np.ones_like(gradient)
-
-
-# OpenBLAS keeps a product on the calling thread while the matrix has fewer than 9,216 entries.
-_ENTRIES_PER_BLOCK = 8192
-
-
-def propagate(P_bar: NDArray[np.float32], vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Return P_bar @ vectors, in float32, without waking the threads of BLAS.
-
-    The product is bound by reading P_bar, which one thread does about as fast as two. But the threads of BLAS go on
-    waiting actively next to those of the booster: on two cores a round of either booster took up to twice as long.
-    So the rows go to BLAS in blocks too small for threads, in one call. All blocks have the same height, a multiple of
-    8 where that is possible, and the last is filled up: BLAS treats the odd rows at the end of a matrix differently,
-    and so the product of a row with up to six vectors has the same bits whichever rows are next to it, on one machine
-    or on many. (With nine or more OpenBLAS takes another way, and the last bit depends on the place.)
+class Labeled(RuleSpec):
+    """GBRT on the labelled rows alone, a baseline of the paper: other rows have gradient 0 and hessian 0.
 
     Parameters
     ----------
-    P_bar : ndarray of float32 of shape (N, n), row-major
-        The operator.
-    vectors : ndarray of shape (n,) or (n, k)
-        What to extend.
-
-    Returns
-    -------
-    ndarray of float32 of shape (N,) or (N, k)
-        The product.
-
-    Examples
-    --------
-    >>> propagate(np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], dtype=np.float32), np.array([2.0, 4.0])).tolist()
-    [2.0, 3.0, 4.0]
+    lam : float, default=0
+        Adds lam (L H)_l to the labelled gradient (eq. 5).
+    hessian : {"newton", "unit"}, default="newton"
+        Curvature of the loss, or 1.
     """
-    right = vectors.astype(np.float32)
-    n_rows, n = P_bar.shape
-    height = max(1, _ENTRIES_PER_BLOCK // n)
-    height -= height % (8 if height >= 8 else 4) if height >= 4 else 0
-    whole = n_rows - n_rows % height
-    product = np.empty((n_rows, *right.shape[1:]), dtype=np.float32)
-    blocks = product[:whole].reshape(-1, height, *right.shape[1:])
-    np.matmul(P_bar[:whole].reshape(-1, height, n), right, out=blocks)
-    if whole < n_rows:
-        last = np.zeros((height, n), dtype=np.float32)
-        last[: n_rows - whole] = P_bar[whole:]
-        product[whole:] = (last @ right)[: n_rows - whole]
-    return product
+
+    hessian: Literal["newton", "unit"] = "newton"
+
+    name = "labeled"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.newton
+
+    def build(self, parts: RuleParts) -> Rule:
+        """Return the function from raw scores to gradient and hessian."""
+        return _LabeledRule(parts.labeled, self.newton)
 
 
 @dataclass(frozen=True)
-class PaperRule:
-    r"""Eq. 6 of the paper, exactly: :math:`g = \bar P g_l`, :math:`h = 1`, so a leaf is the mean of -g.
+class _LabeledRule:
+    labeled: LabeledGradient
+    newton: bool
 
-    Attributes
+    def __call__(self, H: Floats) -> Gradients:
+        gradient, hessian = np.zeros_like(H), np.zeros_like(H)
+        g_l, h_l, _ = self.labeled(H)
+        here, which = self.labeled.here, self.labeled.which
+        gradient[here] = g_l[which]
+        hessian[here] = h_l[which] if self.newton else 1.0
+        return gradient, hessian
+
+
+@dataclass(frozen=True)
+class Laplacian(RuleSpec):
+    r"""LapGBRT, a baseline of the paper: the plain gradient of the Laplacian-regularised loss (eq. 2).
+
+    :math:`g_l` as in eq. 5, :math:`g_u = \lambda (L H)_u`, hessian 1.
+
+    Parameters
     ----------
-    labeled_gradient : LabeledGradient
-        Eq. 5.
-    P_bar : ndarray of float32 of shape (N, n), row-major
-        The operator; the identity on labelled rows.
+    lam : float, default=0
+        The trade-off of eq. 2; it must be above 0.
     """
 
-    labeled_gradient: LabeledGradient
-    P_bar: NDArray[np.float32]
+    name = "laplacian"
+    propagation = "harmonic"
 
-    def __call__(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return gradient and hessian of all rows."""
-        g_l, _ = self.labeled_gradient(H)
-        gradient = propagate(self.P_bar, g_l).astype(H.dtype, copy=False)
+    def build(self, parts: RuleParts) -> Rule:
+        """Return the function from raw scores to gradient and hessian."""
+        assert parts.L is not None
+        return _weighted(_LaplacianRule(parts.labeled, parts.L, self.lam), parts)
+
+
+@dataclass(frozen=True)
+class _LaplacianRule:
+    labeled: LabeledGradient
+    L: sp.csr_array
+    lam: float
+
+    def __call__(self, H: Floats) -> Gradients:
+        gradient = (self.lam * (self.L @ H)).astype(H.dtype)
+        gradient[self.labeled.here] += self.labeled(H)[0]
         return gradient, np.ones_like(gradient)
 
 
 @dataclass(frozen=True)
-class CorrectedRule:
+class Paper(RuleSpec):
+    r"""Eq. 6 of the paper, exactly: :math:`g = \bar P g_l`, :math:`h = 1`, so a leaf is the mean of -g.
+
+    Parameters
+    ----------
+    lam : float, default=0
+        Adds lam (L H)_l to the labelled gradient (eq. 5).
+    """
+
+    name = "paper"
+    graph = "paper"
+    propagation = "harmonic"
+
+    def build(self, parts: RuleParts) -> Rule:
+        """Return the function from raw scores to gradient and hessian."""
+        assert parts.extend is not None
+        return _weighted(_PaperRule(parts.labeled, parts.extend), parts)
+
+
+@dataclass(frozen=True)
+class _PaperRule:
+    labeled: LabeledGradient
+    extend: Callable[[Floats], Floats]
+
+    def __call__(self, H: Floats) -> Gradients:
+        gradient = self.extend(self.labeled(H)[0]).astype(H.dtype, copy=False)
+        return gradient, np.ones_like(gradient)
+
+
+@dataclass(frozen=True)
+class Corrected(RuleSpec):
     r"""Propagated gradients plus the distance of the unlabelled scores from the propagated ones.
 
     .. math:: g = \bar P g_l + \rho\, h\, (H - \bar P H_l), \qquad h = \bar P h_l \text{ (Newton) or } 1.
@@ -228,117 +369,124 @@ class CorrectedRule:
     repaired. The second term is the gradient of the paper's Laplacian penalty with respect to :math:`H_u`,
     :math:`\lambda L_{uu}(H_u - P H_l)`, preconditioned by :math:`L_{uu}^{-1}`.
 
-    Attributes
-    ----------
-    labeled_gradient : LabeledGradient
-        Eq. 5.
-    P_bar : ndarray of float32 of shape (N, n), row-major
-        The operator; the identity on labelled rows, where the correction vanishes.
-    correction : float
-        :math:`\rho`.
-    newton : bool
-        Whether the curvature is propagated; needs a row-stochastic P.
-    unreachable : ndarray of int
-        Rows that no label reaches.
-    """
-
-    labeled_gradient: LabeledGradient
-    P_bar: NDArray[np.float32]
-    correction: float
-    newton: bool
-    unreachable: NDArray[np.intp]
-
-    def __call__(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return gradient and hessian of all rows."""
-        g_l, h_l = self.labeled_gradient(H)
-        H_l = H[self.labeled_gradient.rows]
-        extend = partial(propagate, self.P_bar)
-        return corrected(H, extend, g_l, H_l, h_l if self.newton else None, self.correction, self.unreachable)
-
-
-def corrected(
-    H: Floats,
-    extend: Callable[[Floats], Floats],
-    g_l: Floats,
-    H_l: Floats,
-    h_l: Floats | None,
-    correction: float,
-    unreachable: NDArray[Any],
-) -> tuple[Floats, Floats]:
-    """Return gradient and hessian of some rows, from what all labelled rows say.
-
     Parameters
     ----------
-    H : ndarray of shape (M,) or (M, K)
-        Scores of the rows.
-    extend : callable
-        Maps (n, k) to (M, k): the rows' part of P_bar.
-    g_l, H_l, h_l : ndarray of shape (n,) or (n, K)
-        Gradient, scores and curvature of the labelled rows; without the last the hessian is 1.
-    correction : float
-        rho.
-    unreachable : ndarray
-        Those of the rows that no label reaches, by number or as a mask.
-
-    Returns
-    -------
-    gradient, hessian : ndarray of the shape of `H`
-        Of the rows.
+    lam : float, default=0
+        Adds lam (L H)_l to the labelled gradient (eq. 5).
+    correction : float, default=1
+        :math:`\rho`.
+    hessian : {"newton", "unit"}, default="newton"
+        Propagated curvature, which needs a row-stochastic P (``"nonlocal"`` or ``"harmonic"``), or 1.
     """
-    parts = [g_l, H_l] if h_l is None else [g_l, H_l, h_l]
-    # One pass over P_bar serves all right-hand sides: reading it is what a round costs.
-    extended = extend(np.stack(parts, axis=1).reshape(g_l.shape[0], -1))
-    extended = extended.reshape(-1, len(parts), *H.shape[1:])
-    hessian = np.ones(H.shape, dtype=np.float32) if h_l is None else np.ascontiguousarray(extended[:, 2])
-    gradient = H - extended[:, 1]
-    gradient *= hessian
-    gradient *= correction
-    gradient += extended[:, 0]
-    # Where no label reaches, the row of P_bar is 0 and the correction would pull the score to 0.
-    gradient[unreachable] = 0.0
-    return gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype, copy=False)
+
+    correction: float = 1.0
+    hessian: Literal["newton", "unit"] = "newton"
+
+    name = "corrected"
+    propagation = "nonlocal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        finite_number(self.correction, "correction")
+        _ = self.newton
+
+    def build(self, parts: RuleParts) -> Rule:
+        """Return the function from raw scores to gradient and hessian."""
+        assert parts.extend is not None
+        assert parts.unreachable is not None
+        rule = _CorrectedRule(parts.labeled, parts.extend, self.correction, self.newton, parts.unreachable)
+        return _weighted(rule, parts)
 
 
 @dataclass(frozen=True)
-class TargetsRule:
-    r"""Every row has a target: its label, or the propagated one.
+class _CorrectedRule:
+    labeled: LabeledGradient
+    extend: Callable[[Floats], Floats]
+    correction: float
+    newton: bool
+    unreachable: Index | NDArray[np.bool_]
 
-    .. math:: g = w\,(\sigma(H) - q), \qquad h = w\,\sigma(H)(1 - \sigma(H)) \text{ (Newton) or } w,
+    def __call__(self, H: Floats) -> Gradients:
+        g_l, h_l, H_l = self.labeled(H)
+        parts = [g_l, H_l, h_l] if self.newton else [g_l, H_l]
+        # One pass over P_bar serves all right-hand sides: reading it is what a round costs.
+        extended = self.extend(np.stack(parts, axis=1).reshape(g_l.shape[0], -1))
+        extended = extended.reshape(-1, len(parts), *H.shape[1:])
+        hessian = np.ascontiguousarray(extended[:, 2]) if self.newton else np.ones(H.shape, dtype=np.float32)
+        gradient = H - extended[:, 1]
+        gradient *= hessian
+        gradient *= self.correction
+        gradient += extended[:, 0]
+        # Where no label reaches, the row of P_bar is 0 and the correction would pull the score to 0.
+        gradient[self.unreachable] = 0.0
+        return gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype, copy=False)
 
-    which is the correction in probability space: :math:`P g_l + \sigma(H_u) - P \sigma(H_l) = \sigma(H_u) - P y`.
-    The operator is applied once, before the first round. `penalty` adds :math:`\lambda (L H)_l` on labelled rows.
+
+@dataclass(frozen=True)
+class _Weighted:
+    """A rule whose gradient and hessian are multiplied by the weights of the rows."""
+
+    rule: Rule
+    weights: NDArray[np.float32]
+
+    def __call__(self, H: Floats) -> Gradients:
+        gradient, hessian = self.rule(H)
+        weights = by_row(self.weights, H)
+        gradient *= weights
+        hessian *= weights
+        return gradient, hessian
+
+
+def _weighted(rule: Rule, parts: RuleParts) -> Rule:
+    if parts.weights is None:
+        return rule
+    # The loss has the weights of labelled rows already.
+    weights = parts.weights.copy()
+    weights[parts.labeled.here] = 1.0
+    return _Weighted(rule, weights)
+
+
+#: Short forms of ``rule=``.
+RULES: dict[str, RuleSpec] = {rule.name: rule for rule in (Targets(), Paper(), Corrected(), Laplacian(), Labeled())}
+
+
+@dataclass(frozen=True)
+class DenseOperator:
+    """The product of the dense operator with a few vectors, once a round, without waking the threads of BLAS.
+
+    The product is bound by reading P_bar, which one thread does about as fast as two. But the threads of BLAS go on
+    waiting actively next to those of the booster: on two cores a round of either booster took up to twice as long.
+    So the rows go to BLAS in blocks too small for threads, in one call. All blocks have the same height, a multiple of
+    8 where that is possible, and the last is filled up: BLAS treats the odd rows at the end of a matrix differently,
+    and so the product of a row with up to six vectors has the same bits whichever rows are next to it, on one machine
+    or on many. (With nine or more OpenBLAS takes another way, and the last bit depends on the place.)
 
     Attributes
     ----------
-    loss : Loss
-        The loss.
-    targets : ndarray of float32 of shape (N,) or (N, K)
-        q.
-    weights : ndarray of float32 of shape (N,) or None
-        w; 0 where no label reaches, None if it is 1 everywhere.
-    newton : bool
-        Curvature of the loss, or 1.
-    penalty : LaplacianTerm or None
-        The term in lam; None where it is 0.
+    P_bar : ndarray of float32 of shape (N, n), row-major
+        The operator.
+
+    Examples
+    --------
+    >>> P_bar = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], dtype=np.float32)
+    >>> DenseOperator(P_bar)(np.array([2.0, 4.0])).tolist()
+    [2.0, 3.0, 4.0]
     """
 
-    loss: Loss
-    targets: NDArray[np.float32]
-    weights: NDArray[np.float32] | None
-    newton: bool
-    penalty: LaplacianTerm | None
+    P_bar: NDArray[np.float32]
 
-    def __call__(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return gradient and hessian of all rows."""
-        gradient, hessian = self.loss.derivatives(H, self.targets)
-        if not self.newton:
-            hessian = np.ones_like(gradient)
-        if self.weights is not None:
-            weights = self.weights if H.ndim == 1 else self.weights[:, None]
-            gradient *= weights
-            hessian *= weights
-        if self.penalty is not None:
-            gradient[self.penalty.labeled] += self.penalty.gradient(H)
-            if self.newton:
-                hessian[self.penalty.labeled] += self.penalty.curvature(H)
-        return gradient, hessian
+    def __call__(self, vectors: Floats) -> NDArray[np.float32]:
+        """Return P_bar @ vectors, in float32, for vectors of shape (n,) or (n, k)."""
+        right = vectors.astype(np.float32)
+        n_rows, n = self.P_bar.shape
+        height = max(1, _ENTRIES_PER_BLOCK // n)
+        height -= height % (8 if height >= 8 else 4) if height >= 4 else 0
+        whole = n_rows - n_rows % height
+        product = np.empty((n_rows, *right.shape[1:]), dtype=np.float32)
+        blocks = product[:whole].reshape(-1, height, *right.shape[1:])
+        np.matmul(self.P_bar[:whole].reshape(-1, height, n), right, out=blocks)
+        if whole < n_rows:
+            last = np.zeros((height, n), dtype=np.float32)
+            last[: n_rows - whole] = self.P_bar[whole:]
+            product[whole:] = (last @ right)[: n_rows - whole]
+        return product

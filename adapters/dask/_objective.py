@@ -249,7 +249,7 @@ class WorkerObjective:
             extended[here] = vectors[which]
             return extended
 
-        unreachable = ~share.any(axis=1)
+        unreachable: NDArray[np.bool_] = np.asarray(~share.any(axis=1))
         unreachable[here] = False
         return product, unreachable
 
@@ -279,7 +279,7 @@ def _weighted(rule: Callable[[Floats], Gradients], weight: Any, here: Any) -> Ca
     return weighted
 
 
-class CollectiveMiser(GreedyMiser):  # type: ignore[misc]  # adapters import each other under their installed name
+class CollectiveMiser(GreedyMiser):
     """A GreedyMiser that all workers run in step.
 
     What it decides by is the same on all workers: the trees of the probes, which XGBoost grows together, and the bound

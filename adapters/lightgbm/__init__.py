@@ -15,9 +15,10 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.lightgbm needs LightGBM: pip install 'grbb_ext[lightgbm]'.") from error
 
+from grbb_ext.adapters.lightgbm._estimator import ADAPTER
 from grbb_ext.adapters.lightgbm._train import train
 
-__all__ = ["metric", "train"]
+__all__ = ["ADAPTER", "metric", "train"]
 
 
 def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any], lgb.Dataset], tuple[str, float, bool]]:

@@ -3,57 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import lightgbm as lgb
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext.adapters import _wrapped as class_weights
-from grbb_ext.adapters._wrapped import read_metrics
+from grbb_ext._checks import positive_int
+from grbb_ext.adapters._wrapped import Watch, WrappedBooster, read_metrics
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train as train_with_costs
-from grbb_ext.estimators import Job, Trained, check_rounds
-from grbb_ext.evaluation import Evaluation
-from grbb_ext.labels import Labels
+from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 
-NAME = "model.txt"
-VERSION: str = lgb.__version__
-ESTIMATORS = {cls.__name__: cls for cls in (lgb.LGBMClassifier, lgb.LGBMRegressor)}
-
-
-def to_bytes(booster: lgb.Booster) -> bytes:
-    """Return what ``save_model`` writes: text, with every number in full."""
-    text: str = booster.model_to_string()
-    return text.encode()
-
-
-def from_bytes(data: bytes, best_iteration: int | None) -> lgb.Booster:
-    """Read the model; the file does not hold the best round of an early stop."""
-    booster = lgb.Booster(model_str=data.decode())
-    booster.best_iteration = -1 if best_iteration is None else best_iteration
-    return booster
-
-
-def best_iteration(booster: lgb.Booster) -> int | None:
-    """Return the best round of an early stop, counted from 1."""
-    return booster.best_iteration if booster.best_iteration > 0 else None
-
-
-def size(booster: lgb.Booster) -> tuple[int, int]:
-    """Return the numbers of rounds and of columns."""
-    return booster.current_iteration(), booster.num_feature()
-
-
-# LightGBM reads a category that it has not seen as missing.
-UNSEEN: Literal["error", "missing"] = "missing"
-
-_OBJECTIVES = {
-    "classification": (None, "binary", "multiclass", "softmax"),
-    "regression": (None, "regression", "regression_l2", "l2", "mean_squared_error", "mse"),
-}
 # Parameters of losses that are not ours, and of samples that are drawn by label.
 _NOT_OURS = {
     "alpha": "it belongs to another loss (for L1 regularisation use reg_alpha)",
@@ -67,144 +30,150 @@ _NOT_OURS = {
 }
 
 
-def check_type(estimator: Any, task: str) -> None:
-    """Refuse estimators of LightGBM for other tasks."""
-    wanted = lgb.LGBMClassifier if task == "classification" else lgb.LGBMRegressor
-    if not isinstance(estimator, wanted) or type(estimator).__name__.startswith("Dask"):
-        raise TypeError(f"estimator must be {wanted.__name__} for {task}, got {type(estimator).__name__}.")
+class LightGBMAdapter(WrappedBooster):
+    """LGBMClassifier and LGBMRegressor, trained by ``lightgbm.train``."""
 
-
-def categorical(estimator: Any) -> list[Any]:
-    """Return the columns that the parameter ``categorical_feature`` names."""
-    listed = parameters.get(estimator.get_params(), "categorical_feature", "auto")
-    if listed in ("auto", ""):
-        return []
-    if isinstance(listed, str):
-        names = listed.removeprefix("name:").split(",")
-        return names if listed.startswith("name:") else [int(name) for name in names]
-    return list(listed)
-
-
-def missing(estimator: Any) -> float:
-    """Return the number that stands for a missing value: NaN, or what LightGBM's own parameters say."""
-    return float("nan")
-
-
-def class_weight(estimator: Any, own: Any, labels: Labels) -> Any:
-    """Return the weights of the classes: ``class_weight``, ``is_unbalance`` and ``scale_pos_weight`` among them."""
-    params = estimator.get_params()
-    positive = parameters.get(params, "scale_pos_weight")
-    unbalanced = parameters.is_true(parameters.get(params, "is_unbalance", False))
-    given = {
-        "class_weight": params.get("class_weight"),
-        "is_unbalance": class_weights.unbalance_weight(labels) if unbalanced else None,
-        "scale_pos_weight": None if positive in (None, 1) else class_weights.positive_weight(positive, labels),
+    library = "lightgbm"
+    version: ClassVar[str] = lgb.__version__
+    model_file: ClassVar[str] = "model.txt"
+    of_task: ClassVar[dict[Task, type]] = {"classification": lgb.LGBMClassifier, "regression": lgb.LGBMRegressor}
+    estimators: ClassVar[dict[str, type]] = {cls.__name__: cls for cls in (lgb.LGBMClassifier, lgb.LGBMRegressor)}
+    losses: ClassVar[dict[Task, tuple[str | None, ...]]] = {
+        "classification": (None, "binary", "multiclass", "softmax"),
+        "regression": (None, "regression", "regression_l2", "l2", "mean_squared_error", "mse"),
     }
-    return class_weights.choose(own, given)
+    # LightGBM reads a category that it has not seen as missing.
+    unseen: ClassVar[Literal["error", "missing"]] = "missing"
+
+    def categorical(self, estimator: Any) -> list[Any]:
+        """Return the columns that the parameter ``categorical_feature`` names."""
+        listed = parameters.get(estimator.get_params(), "categorical_feature", "auto")
+        if listed in ("auto", ""):
+            return []
+        if isinstance(listed, str):
+            names = listed.removeprefix("name:").split(",")
+            return names if listed.startswith("name:") else [int(name) for name in names]
+        return list(listed)
+
+    def missing(self, estimator: Any) -> float:
+        """Return the number that stands for a missing value: NaN, or what LightGBM's own parameters say."""
+        return float("nan")
+
+    def given_weights(self, estimator: Any) -> dict[str, Any]:
+        """Return ``class_weight``, ``is_unbalance`` and ``scale_pos_weight``, None where they weigh nothing."""
+        params = estimator.get_params()
+        positive = parameters.get(params, "scale_pos_weight")
+        return {
+            "class_weight": params.get("class_weight"),
+            "is_unbalance": True if parameters.is_true(parameters.get(params, "is_unbalance", False)) else None,
+            "scale_pos_weight": None if positive == 1 else positive,
+        }
+
+    def train(self, job: Job) -> Trained:
+        """Train a booster as the estimator's ``fit`` would, with our objective, metrics and costs."""
+        params = self._params(job)
+        metrics = read_metrics(parameters.pop(params, "metric"), job.obj, "metric")
+        n_rounds = positive_int(parameters.pop(params, "num_iterations"), "n_estimators of the wrapped estimator")
+        patience = parameters.get(params, "early_stopping_round")
+        start = job.start
+        if job.obj.classes_ is None and not parameters.is_true(parameters.get(params, "boost_from_average", True)):
+            start = 0.0
+        parameters.pop(params, "boost_from_average")
+        dtrain = _dataset(job.table, job.names, start, params)
+        watched = [_dataset(part.table, job.names, start, params, dtrain) for part in job.evaluation]
+        watch = Watch(job, watched, metrics, ("early_stopping_round", patience if patience and patience > 0 else None))
+        history: dict[str, dict[str, list[float]]] = {}
+        callbacks = [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])]
+        arguments: dict[str, Any] = {
+            "valid_sets": watched or None,
+            "valid_names": [f"validation_{i}" for i in range(len(watched))] or None,
+            "feval": watch if watched else None,
+            "callbacks": callbacks,
+        }
+        params = {**params, "objective": job.obj, "metric": "None"}
+        if job.costs is None:
+            booster = lgb.train(params, dtrain, n_rounds, **arguments)
+        else:
+            booster = train_with_costs(
+                params, dtrain, n_rounds, **arguments, costs=job.costs, mu=job.mu, budget=job.budget
+            )
+        return _finish(booster, n_rounds, start, history)
+
+    def raw_scores(
+        self, booster: lgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None
+    ) -> NDArray[Any]:
+        """Return the raw scores of rows."""
+        values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
+        threads = _threads(parameters.get(estimator.get_params(), "num_threads"))
+        return np.asarray(booster.predict(values, raw_score=True, num_threads=threads))
+
+    def importances(self, booster: lgb.Booster, estimator: Any, n_features: int) -> NDArray[np.float64]:
+        """Return how much each column matters, by the estimator's ``importance_type``."""
+        return np.asarray(booster.feature_importance(estimator.get_params()["importance_type"]), dtype=np.float64)
+
+    def to_bytes(self, booster: lgb.Booster) -> bytes:
+        """Return what ``save_model`` writes: text, with every number in full."""
+        text: str = booster.model_to_string()
+        return text.encode()
+
+    def from_bytes(self, data: bytes, best_iteration: int | None) -> lgb.Booster:
+        """Read the model; the file does not hold the best round of an early stop."""
+        booster = lgb.Booster(model_str=data.decode())
+        booster.best_iteration = -1 if best_iteration is None else best_iteration
+        return booster
+
+    def best_iteration(self, booster: lgb.Booster) -> int | None:
+        """Return the best round of an early stop, counted from 1."""
+        return booster.best_iteration if booster.best_iteration > 0 else None
+
+    def size(self, booster: lgb.Booster) -> tuple[int, int]:
+        """Return the numbers of rounds and of columns."""
+        return booster.current_iteration(), booster.num_feature()
+
+    def _params(self, job: Job) -> dict[str, Any]:
+        params = {name: value for name, value in job.estimator.get_params().items() if value is not None}
+        self.check_loss(job, parameters.pop(params, "objective"), parameters.pop(params, "num_class"))
+        for name, reason in _NOT_OURS.items():
+            if name in params:
+                raise ValueError(f"{name} of the wrapped estimator cannot be honoured: {reason}. Leave it out.")
+        if parameters.get(params, "boosting") in ("rf", "random_forest"):
+            raise ValueError(
+                "boosting_type='rf' averages rounds that all follow the first gradient, and its raw scores are sums. "
+                "Use 'gbdt', or XGBRFClassifier and XGBRFRegressor."
+            )
+        if parameters.is_true(parameters.get(params, "linear_tree", False)):
+            raise ValueError("linear_tree does not go with the semi-supervised objective. Take it out.")
+        if job.task == "classification" and parameters.is_true(parameters.get(params, "boost_from_average", False)):
+            raise ValueError("boost_from_average cannot be honoured: scores start at 0. Leave it out.")
+        idle = job.obj.propagation_ is None or job.obj.unreachable_.size > 0
+        if idle and float(parameters.get(params, "min_sum_hessian_in_leaf", 1e-3)) <= 0:
+            raise ValueError(
+                "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none (no label "
+                "reaches them, or rule='labeled'). Use its default, 0.001."
+            )
+        for name in ("is_unbalance", "scale_pos_weight", "categorical_feature"):
+            parameters.pop(params, name)
+        for name in ("class_weight", "importance_type"):
+            params.pop(name, None)
+        params["num_threads"] = _threads(parameters.pop(params, "num_threads"))
+        seed = parameters.pop(params, "seed")
+        seed = job.seed if seed is None else seed
+        if seed is not None:
+            params["seed"] = seed if isinstance(seed, (int, np.integer)) else int(seed.randint(np.iinfo(np.int32).max))
+        params["num_iterations"] = parameters.pop(params, "num_iterations")
+        if parameters.get(params, "verbosity") is None:
+            params["verbosity"] = -1
+        # The same trees with any number of threads; and columns that cannot be split at all are no error.
+        params.setdefault("deterministic", True)
+        if "force_row_wise" not in params:
+            params.setdefault("force_col_wise", True)
+        params.setdefault("feature_pre_filter", False)
+        if job.obj.n_outputs_ > 1:
+            params["num_class"] = job.obj.n_outputs_
+        return params
 
 
-def train(job: Job) -> Trained:
-    """Train a booster as the estimator's ``fit`` would, with our objective, metrics and costs."""
-    params = _params(job)
-    metrics = read_metrics(parameters.pop(params, "metric"), job.obj, "metric")
-    n_rounds = check_rounds(parameters.pop(params, "num_iterations"))
-    patience = parameters.get(params, "early_stopping_round")
-    if patience and patience > 0 and not job.evaluation:
-        raise ValueError(f"early_stopping_round={patience} needs rows to watch: pass eval_set=[(X, y)] to fit.")
-    start = job.start
-    if job.obj.classes_ is None and not parameters.is_true(parameters.get(params, "boost_from_average", True)):
-        start = 0.0
-    parameters.pop(params, "boost_from_average")
-    dtrain = _dataset(job.table, job.names, start, params)
-    watched = [_dataset(part.table, job.names, start, params, dtrain) for part in job.evaluation]
-
-    def feval(raw_scores: NDArray[Any], data: lgb.Dataset) -> list[Evaluation]:
-        index = next(i for i, dataset in enumerate(watched) if dataset is data)
-        return [job.score(index, raw_scores, metric) for metric in metrics]
-
-    history: dict[str, dict[str, list[float]]] = {}
-    callbacks = [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])]
-    arguments: dict[str, Any] = {
-        "valid_sets": watched or None,
-        "valid_names": [f"validation_{i}" for i in range(len(watched))] or None,
-        "feval": feval if watched else None,
-        "callbacks": callbacks,
-    }
-    params = {**params, "objective": job.obj, "metric": "None"}
-    if job.costs is None:
-        booster = lgb.train(params, dtrain, n_rounds, **arguments)
-    else:
-        booster = train_with_costs(params, dtrain, n_rounds, **arguments, costs=job.costs, mu=job.mu, budget=job.budget)
-    return _finish(booster, n_rounds, start, history)
-
-
-def raw_scores(booster: lgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None) -> NDArray[Any]:
-    """Return the raw scores of rows."""
-    values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
-    threads = _threads(parameters.get(estimator.get_params(), "num_threads"))
-    return np.asarray(booster.predict(values, raw_score=True, num_threads=threads))
-
-
-def importances(booster: lgb.Booster, estimator: Any, n_features: int) -> NDArray[np.float64]:
-    """Return how much each column matters, by the estimator's ``importance_type``."""
-    return np.asarray(booster.feature_importance(estimator.get_params()["importance_type"]), dtype=np.float64)
-
-
-def _params(job: Job) -> dict[str, Any]:
-    task = "regression" if job.obj.classes_ is None else "classification"
-    params = {name: value for name, value in job.estimator.get_params().items() if value is not None}
-    objective = parameters.pop(params, "objective")
-    if callable(objective) or objective not in _OBJECTIVES[task]:
-        raise ValueError(
-            f"objective={objective!r} of the wrapped estimator cannot be kept: the loss is "
-            f"{'the squared error' if task == 'regression' else 'logistic or softmax'}, and the rule tells unlabelled "
-            "rows where to go. Leave objective at its default."
-        )
-    for name, reason in _NOT_OURS.items():
-        if name in params:
-            raise ValueError(f"{name} of the wrapped estimator cannot be honoured: {reason}. Leave it out.")
-    if parameters.get(params, "boosting") in ("rf", "random_forest"):
-        raise ValueError(
-            "boosting_type='rf' averages rounds that all follow the first gradient, and its raw scores are sums. Use "
-            "'gbdt', or XGBRFClassifier and XGBRFRegressor."
-        )
-    if parameters.is_true(parameters.get(params, "linear_tree", False)):
-        raise ValueError("linear_tree does not go with the semi-supervised objective. Take it out.")
-    if task == "classification" and parameters.is_true(parameters.get(params, "boost_from_average", False)):
-        raise ValueError("boost_from_average cannot be honoured: scores start at 0. Leave it out.")
-    idle = job.obj.propagation_ is None or job.obj.unreachable_.size > 0
-    if idle and float(parameters.get(params, "min_sum_hessian_in_leaf", 1e-3)) <= 0:
-        raise ValueError(
-            "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none (no label "
-            "reaches them, or rule='labeled'). Use its default, 0.001."
-        )
-    positive = parameters.get(params, "scale_pos_weight")
-    weights = {
-        "class_weight": params.get("class_weight"),
-        "is_unbalance": True if parameters.is_true(parameters.get(params, "is_unbalance", False)) else None,
-        "scale_pos_weight": None if positive == 1 else positive,
-    }
-    class_weights.check_task(weights, parameters.get(params, "num_class"), job.obj.classes_)
-    for name in ("is_unbalance", "scale_pos_weight", "categorical_feature", "num_class"):
-        parameters.pop(params, name)
-    for name in ("class_weight", "importance_type"):
-        params.pop(name, None)
-    params["num_threads"] = _threads(parameters.pop(params, "num_threads"))
-    seed = parameters.pop(params, "seed")
-    seed = job.seed if seed is None else seed
-    if seed is not None:
-        params["seed"] = seed if isinstance(seed, (int, np.integer)) else int(seed.randint(np.iinfo(np.int32).max))
-    params["num_iterations"] = parameters.pop(params, "num_iterations")
-    if parameters.get(params, "verbosity") is None:
-        params["verbosity"] = -1
-    # The same trees with any number of threads; and columns that cannot be split at all are no error.
-    params.setdefault("deterministic", True)
-    if "force_row_wise" not in params:
-        params.setdefault("force_col_wise", True)
-    params.setdefault("feature_pre_filter", False)
-    if job.obj.n_outputs_ > 1:
-        params["num_class"] = job.obj.n_outputs_
-    return params
+ADAPTER: BoosterAdapter = LightGBMAdapter()
 
 
 def _threads(n_jobs: int | None) -> int:

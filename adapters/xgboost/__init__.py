@@ -15,9 +15,10 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.xgboost needs XGBoost: pip install 'grbb_ext[xgboost]'.") from error
 
+from grbb_ext.adapters.xgboost._estimator import ADAPTER
 from grbb_ext.adapters.xgboost._miser import GreedyMiser, Strategy
 
-__all__ = ["GreedyMiser", "Strategy", "metric"]
+__all__ = ["ADAPTER", "GreedyMiser", "Strategy", "metric"]
 
 
 def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any], xgb.DMatrix], tuple[str, float]]:

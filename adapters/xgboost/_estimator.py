@@ -2,167 +2,140 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from grbb_ext.adapters import _wrapped as class_weights
-from grbb_ext.adapters._wrapped import higher_is_better, read_metrics
+from grbb_ext._checks import positive_int
+from grbb_ext.adapters._wrapped import Watch, WrappedBooster, higher_is_better, read_metrics
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
-from grbb_ext.estimators import Job, Trained, check_rounds
-from grbb_ext.labels import Labels
+from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 
-NAME = "model.ubj"
-VERSION: str = xgb.__version__
-ESTIMATORS = {
-    cls.__name__: cls for cls in (xgb.XGBClassifier, xgb.XGBRegressor, xgb.XGBRFClassifier, xgb.XGBRFRegressor)
-}
-
-
-def to_bytes(booster: xgb.Booster) -> bytes:
-    """Return what ``save_model`` writes: binary JSON, with every bit of every number."""
-    return bytes(booster.save_raw("ubj"))
-
-
-def from_bytes(data: bytes, best_iteration: int | None) -> xgb.Booster:
-    """Read the model; the best round of an early stop is among its attributes."""
-    return xgb.Booster(model_file=bytearray(data))
-
-
-def best_iteration(booster: xgb.Booster) -> int | None:
-    """Return the best round of an early stop, counted from 0."""
-    best = booster.attr("best_iteration")
-    return None if best is None else int(best)
-
-
-def size(booster: xgb.Booster) -> tuple[int, int]:
-    """Return the numbers of rounds and of columns."""
-    return booster.num_boosted_rounds(), booster.num_features()
-
-
-# XGBoost refuses a category that it has not seen.
-UNSEEN: Literal["error", "missing"] = "error"
-
-_OBJECTIVES = {
-    "classification": (None, "binary:logistic", "multi:softprob", "multi:softmax"),
-    "regression": (None, "reg:squarederror"),
-}
 # Parameters of losses that are not ours.
 _OF_OTHER_LOSSES = ("aft_loss_distribution", "huber_slope", "quantile_alpha", "tweedie_variance_power")
 _DEFAULT_START = 0.5
 
 
-def check_type(estimator: Any, task: str) -> None:
-    """Refuse estimators of XGBoost for other tasks."""
-    wanted = xgb.XGBClassifier if task == "classification" else xgb.XGBRegressor
-    if not isinstance(estimator, wanted) or "dask" in type(estimator).__module__:
-        raise TypeError(f"estimator must be {wanted.__name__} for {task}, got {type(estimator).__name__}.")
+class XGBoostAdapter(WrappedBooster):
+    """XGBClassifier and XGBRegressor, trained by ``xgboost.train``."""
 
+    library = "xgboost"
+    version: ClassVar[str] = xgb.__version__
+    model_file: ClassVar[str] = "model.ubj"
+    of_task: ClassVar[dict[Task, type]] = {"classification": xgb.XGBClassifier, "regression": xgb.XGBRegressor}
+    estimators: ClassVar[dict[str, type]] = {
+        cls.__name__: cls for cls in (xgb.XGBClassifier, xgb.XGBRegressor, xgb.XGBRFClassifier, xgb.XGBRFRegressor)
+    }
+    losses: ClassVar[dict[Task, tuple[str | None, ...]]] = {
+        "classification": (None, "binary:logistic", "multi:softprob", "multi:softmax"),
+        "regression": (None, "reg:squarederror"),
+    }
+    # XGBoost refuses a category that it has not seen.
+    unseen: ClassVar[Literal["error", "missing"]] = "error"
 
-def categorical(estimator: Any) -> list[int]:
-    """Return the columns that ``feature_types`` calls categorical."""
-    types = estimator.get_params()["feature_types"]
-    return [j for j, kind in enumerate([] if types is None else types) if kind == "c"]
+    def categorical(self, estimator: Any) -> list[int]:
+        """Return the columns that ``feature_types`` calls categorical."""
+        types = estimator.get_params()["feature_types"]
+        return [j for j, kind in enumerate([] if types is None else types) if kind == "c"]
 
+    def missing(self, estimator: Any) -> float:
+        """Return the number that stands for a missing value, beside NaN."""
+        value = estimator.get_params()["missing"]
+        return float("nan") if value is None else float(value)
 
-def missing(estimator: Any) -> float:
-    """Return the number that stands for a missing value, beside NaN."""
-    value = estimator.get_params()["missing"]
-    return float("nan") if value is None else float(value)
+    def given_weights(self, estimator: Any) -> dict[str, Any]:
+        """Return ``scale_pos_weight``, None where it weighs nothing."""
+        positive = estimator.get_xgb_params().get("scale_pos_weight")
+        return {"scale_pos_weight": None if positive == 1 else positive}
 
-
-def class_weight(estimator: Any, own: Any, labels: Labels) -> Any:
-    """Return the weights of the classes, ``scale_pos_weight`` among them."""
-    positive = estimator.get_xgb_params().get("scale_pos_weight")
-    mapped = None if positive in (None, 1) else class_weights.positive_weight(positive, labels)
-    return class_weights.choose(own, {"scale_pos_weight": mapped})
-
-
-def train(job: Job) -> Trained:
-    """Train a booster as the estimator's ``fit`` would, with our objective, metrics and costs."""
-    params = _params(job)
-    wrapped = job.estimator.get_params()
-    metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
-    n_rounds = check_rounds(job.estimator.get_num_boosting_rounds())
-    dtrain = _matrix(job.estimator, job.table, job.names, train=True)
-    watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
-
-    def custom_metric(raw_scores: NDArray[Any], data: xgb.DMatrix) -> list[tuple[str, float]]:
-        index = next(i for i, matrix in enumerate(watched) if matrix is data)
-        return [job.score(index, raw_scores, metric)[:2] for metric in metrics]
-
-    callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
-    patience = wrapped["early_stopping_rounds"]
-    if patience is not None:
-        if not watched:
-            raise ValueError(f"early_stopping_rounds={patience} needs rows to watch: pass eval_set=[(X, y)] to fit.")
-        callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=higher_is_better(metrics[-1])))
-    miser = None
-    if job.costs is not None:
-        miser = GreedyMiser(job.costs, job.obj, dtrain, mu=job.mu, budget=job.budget)
-        callbacks.append(miser)
-    history: dict[str, dict[str, list[float]]] = {}
-    booster = xgb.train(
-        params,
-        dtrain,
-        n_rounds,
-        obj=job.obj,
-        evals=[(matrix, f"validation_{i}") for i, matrix in enumerate(watched)],
-        custom_metric=custom_metric if watched else None,
-        callbacks=callbacks,
-        evals_result=history,
-        verbose_eval=False,
-    )
-    return _finish(booster, n_rounds, miser, history)
-
-
-def raw_scores(booster: xgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None) -> NDArray[Any]:
-    """Return the raw scores of rows."""
-    return np.asarray(booster.predict(_matrix(estimator, table, names), output_margin=True))
-
-
-def importances(booster: xgb.Booster, estimator: Any, n_features: int) -> NDArray[np.float64]:
-    """Return how much each column matters, by the estimator's ``importance_type``, ``"gain"`` by default."""
-    scores = booster.get_score(importance_type=estimator.get_params()["importance_type"] or "gain")
-    names = booster.feature_names or [f"f{j}" for j in range(n_features)]
-    return np.array([float(np.sum(scores.get(name, 0.0))) for name in names])
-
-
-def _params(job: Job) -> dict[str, Any]:
-    task = "regression" if job.obj.classes_ is None else "classification"
-    params = {name: value for name, value in job.estimator.get_xgb_params().items() if value is not None}
-    objective = job.estimator.get_params()["objective"]
-    if callable(objective) or objective not in _OBJECTIVES[task]:
-        raise ValueError(
-            f"objective={objective!r} of the wrapped estimator cannot be kept: the loss is "
-            f"{'the squared error' if task == 'regression' else 'logistic or softmax'}, and the rule tells unlabelled "
-            "rows where to go. Leave objective at its default."
+    def train(self, job: Job) -> Trained:
+        """Train a booster as the estimator's ``fit`` would, with our objective, metrics and costs."""
+        params = self._params(job)
+        wrapped = job.estimator.get_params()
+        n_rounds = positive_int(job.estimator.get_num_boosting_rounds(), "n_estimators of the wrapped estimator")
+        dtrain = _matrix(job.estimator, job.table, job.names, train=True)
+        watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
+        metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
+        patience = wrapped["early_stopping_rounds"]
+        watch = Watch(job, watched, metrics, ("early_stopping_rounds", patience))
+        callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
+        if patience is not None:
+            callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=higher_is_better(metrics[-1])))
+        miser = None
+        if job.costs is not None:
+            miser = GreedyMiser(job.costs, job.obj, dtrain, mu=job.mu, budget=job.budget)
+            callbacks.append(miser)
+        history: dict[str, dict[str, list[float]]] = {}
+        booster = xgb.train(
+            params,
+            dtrain,
+            n_rounds,
+            obj=job.obj,
+            evals=[(matrix, f"validation_{i}") for i, matrix in enumerate(watched)],
+            custom_metric=(lambda scores, data: [one[:2] for one in watch(scores, data)]) if watched else None,
+            callbacks=callbacks,
+            evals_result=history,
+            verbose_eval=False,
         )
-    for name in _OF_OTHER_LOSSES:
-        if name in params:
-            raise ValueError(f"{name} of the wrapped estimator belongs to another loss. Leave it out.")
-    if params.get("booster") == "gblinear":
-        raise ValueError("booster='gblinear' has no trees. Use 'gbtree' or 'dart'.")
-    positive = params.get("scale_pos_weight")
-    weights = {"scale_pos_weight": None if positive == 1 else positive}
-    class_weights.check_task(weights, params.get("num_class"), job.obj.classes_)
-    start = params.pop("base_score", None)
-    for name in ("objective", "eval_metric", "scale_pos_weight", "num_class", "disable_default_eval_metric"):
-        params.pop(name, None)
-    if "random_state" not in params and job.seed is not None:
-        params["random_state"] = job.seed
-    params["base_score"] = job.start if start is None else _start(float(start), task, job.obj.n_outputs_)
-    if params["base_score"] == _DEFAULT_START:
-        # The objective takes exactly 0.5 for a start that was forgotten.
-        params["base_score"] = float(np.nextafter(np.float32(_DEFAULT_START), np.float32(1)))
-    params["disable_default_eval_metric"] = 1
-    if job.obj.n_outputs_ > 1:
-        params["num_class"] = job.obj.n_outputs_
-    return params
+        return _finish(booster, n_rounds, miser, history)
+
+    def raw_scores(
+        self, booster: xgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None
+    ) -> NDArray[Any]:
+        """Return the raw scores of rows."""
+        return np.asarray(booster.predict(_matrix(estimator, table, names), output_margin=True))
+
+    def importances(self, booster: xgb.Booster, estimator: Any, n_features: int) -> NDArray[np.float64]:
+        """Return how much each column matters, by the estimator's ``importance_type``, ``"gain"`` by default."""
+        scores = booster.get_score(importance_type=estimator.get_params()["importance_type"] or "gain")
+        names = booster.feature_names or [f"f{j}" for j in range(n_features)]
+        return np.array([float(np.sum(scores.get(name, 0.0))) for name in names])
+
+    def to_bytes(self, booster: xgb.Booster) -> bytes:
+        """Return what ``save_model`` writes: binary JSON, with every bit of every number."""
+        return bytes(booster.save_raw("ubj"))
+
+    def from_bytes(self, data: bytes, best_iteration: int | None) -> xgb.Booster:
+        """Read the model; the best round of an early stop is among its attributes."""
+        return xgb.Booster(model_file=bytearray(data))
+
+    def best_iteration(self, booster: xgb.Booster) -> int | None:
+        """Return the best round of an early stop, counted from 0."""
+        best = booster.attr("best_iteration")
+        return None if best is None else int(best)
+
+    def size(self, booster: xgb.Booster) -> tuple[int, int]:
+        """Return the numbers of rounds and of columns."""
+        return booster.num_boosted_rounds(), booster.num_features()
+
+    def _params(self, job: Job) -> dict[str, Any]:
+        params = {name: value for name, value in job.estimator.get_xgb_params().items() if value is not None}
+        self.check_loss(job, job.estimator.get_params()["objective"], params.get("num_class"))
+        for name in _OF_OTHER_LOSSES:
+            if name in params:
+                raise ValueError(f"{name} of the wrapped estimator belongs to another loss. Leave it out.")
+        if params.get("booster") == "gblinear":
+            raise ValueError("booster='gblinear' has no trees. Use 'gbtree' or 'dart'.")
+        start = params.pop("base_score", None)
+        for name in ("objective", "eval_metric", "scale_pos_weight", "num_class", "disable_default_eval_metric"):
+            params.pop(name, None)
+        if "random_state" not in params and job.seed is not None:
+            params["random_state"] = job.seed
+        params["base_score"] = job.start if start is None else _start(float(start), job.task, job.obj.n_outputs_)
+        if params["base_score"] == _DEFAULT_START:
+            # The objective takes exactly 0.5 for a start that was forgotten.
+            params["base_score"] = float(np.nextafter(np.float32(_DEFAULT_START), np.float32(1)))
+        params["disable_default_eval_metric"] = 1
+        if job.obj.n_outputs_ > 1:
+            params["num_class"] = job.obj.n_outputs_
+        return params
+
+
+ADAPTER: BoosterAdapter = XGBoostAdapter()
 
 
 def _start(base_score: float, task: str, n_outputs: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,13 +94,13 @@ class TreeReader:
 
     Parameters
     ----------
-    names : list of str or None
+    names : sequence of str or None
         Names of the columns; None is f0, f1, ... as XGBoost has it.
     n_columns : int
         Number of columns.
     """
 
-    def __init__(self, names: list[str] | None, n_columns: int) -> None:
+    def __init__(self, names: Sequence[str] | None, n_columns: int) -> None:
         listed = names or [f"f{i}" for i in range(n_columns)]
         self._position = {name: i for i, name in enumerate(listed)}
 

@@ -226,7 +226,10 @@ def fit(
     }
     if obj is None:
         params["objective"] = "binary:logistic"
-    callbacks = [] if mu == 0 else [GreedyMiser(costs, obj or params["objective"], data, mu=mu)]
+    callbacks = []
+    if mu > 0:
+        assert costs is not None
+        callbacks.append(GreedyMiser(costs, obj or params["objective"], data, mu=mu))
     return Boosted(xgb.train(params, data, n_trees, obj=obj, callbacks=callbacks))
 
 

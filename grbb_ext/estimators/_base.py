@@ -2,180 +2,158 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from grbb_ext._spec import Spec
 from grbb_ext.costs import FeatureCosts
-from grbb_ext.estimators._affinity import graph_of_fit
 from grbb_ext.estimators._job import (
+    BoosterAdapter,
     EvaluationSet,
     Job,
     Task,
+    adapter_named,
     adapter_of,
     check_callbacks,
     labeled_only,
-    library_of,
-    own_copy,
 )
 from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
-from grbb_ext.labeling import LabelSuggestions, suggest_labels
-from grbb_ext.labels import check_sample_weight, is_unlabeled
-from grbb_ext.objective import GRBBObjective, choose_graph, choose_rule, grbb_objective
+from grbb_ext.labels import Labels, check_sample_weight, is_unlabeled
+from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
-from grbb_ext.table import Schema, Table, is_frame
-from grbb_ext.variance import PredictionVariance, prediction_variance
+from grbb_ext.table import Schema, Table
+from grbb_ext.variance import LabelSuggestions, PredictionVariance, prediction_variance, suggest_labels
+
+# Parameters that are specs.
+_SPECS = ("graph", "teacher", "propagation", "rule")
 
 
 class GRBBModel(SavedModel, RowReader):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _task: Task
+    _library: str
 
     def __init__(
         self,
         estimator: Any = None,
         *,
         graph: Any = None,
-        n_neighbors: int = 9,
-        weights: Any = None,
-        metric: str = "euclidean",
-        scale: Any = "auto",
-        preset: Any = None,
-        rule: Any = None,
+        teacher: Any = None,
         propagation: Any = None,
-        hessian: Any = None,
-        lam: float = 0.0,
-        correction: float = 1.0,
-        sharpen: float = 3.0,
-        hard: bool = False,
-        guard: bool = True,
-        solver: Any = "auto",
+        rule: Any = None,
         feature_costs: Any = None,
         mu: float = 0.0,
         budget: float | None = None,
         categorical_features: Any = "from_dtype",
-        memory: Any = None,
-        n_jobs: int | None = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.metric = metric
-        self.scale = scale
-        self.preset = preset
-        self.rule = rule
+        self.teacher = teacher
         self.propagation = propagation
-        self.hessian = hessian
-        self.lam = lam
-        self.correction = correction
-        self.sharpen = sharpen
-        self.hard = hard
-        self.guard = guard
-        self.solver = solver
+        self.rule = rule
         self.feature_costs = feature_costs
         self.mu = mu
         self.budget = budget
         self.categorical_features = categorical_features
-        self.memory = memory
-        self.n_jobs = n_jobs
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _open(self, X: Any, y: NDArray[Any], sample_weight: Any) -> tuple[Any, Table, NDArray[np.float64] | None]:
-        """Check settings and data; return the wrapped estimator's copy, the rows and their weights."""
-        self._check_costs()
-        estimator = own_copy(self.estimator, self._task)
-        adapter = adapter_of(library_of(estimator) or "")
-        self._schema, self._unseen = None, adapter.UNSEEN
-        self._missing = adapter.missing(estimator)
-        table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
-        check_consistent_length(table.values, y)
-        return estimator, table, check_sample_weight(sample_weight, table.n_rows)
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; those of a spec, such as ``graph__n_neighbors``, make a new spec.
 
-    def _train(
+        Parameters
+        ----------
+        **params
+            By name. A spec that is asked for by name, or left out, is filled in first: ``graph__n_neighbors=5`` goes
+            with ``graph=None``, ``"knn"`` and ``KNNGraph(...)``.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        nested: dict[str, dict[str, Any]] = {}
+        for key in [key for key in params if key.partition("__")[0] in _SPECS and "__" in key]:
+            name, _, field = key.partition("__")
+            nested.setdefault(name, {})[field] = params.pop(key)
+        super().set_params(**params)
+        for name, fields in nested.items():
+            asked = {spec: getattr(self, spec) for spec in _SPECS}
+            spec = getattr(Recipe.read(**asked), name)
+            if not isinstance(spec, Spec):
+                raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
+            setattr(self, name, spec.replace(**fields))
+        return self
+
+    def _fit(
         self,
-        estimator: Any,
-        table: Table,
-        y: NDArray[Any],
-        weight: NDArray[np.float64] | None,
+        X: Any,
+        labels: Labels,
+        sample_weight: Any,
         *,
-        objective_settings: dict[str, Any],
         class_weight: Any = None,
-        start: float = 0.0,
+        start: Callable[[NDArray[np.float64] | None], float] = lambda weight: 0.0,
         eval_set: Any,
         callbacks: Any,
     ) -> None:
-        """Build the graph and the objective, train, and set what both estimators have."""
-        adapter = adapter_of(library_of(estimator) or "")
-        if weight is not None and not weight[~is_unlabeled(y, objective_settings["unlabeled"])].any():
+        """Read the rows, make the objective, train, and set what both estimators have."""
+        self._check_costs()
+        adapter = adapter_of(self.estimator, self._task)
+        estimator = adapter.clone(self.estimator, self._task)
+        self._library = adapter.library
+        self._schema, self._unseen = None, adapter.unseen
+        self._missing = adapter.missing(estimator)
+        table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
+        check_consistent_length(table.values, labels.y)
+        weight = check_sample_weight(sample_weight, table.n_rows)
+        if weight is not None and not weight[labels.labeled].any():
             raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
         costs = None if self.feature_costs is None else self._bind_costs()
-        evaluation = self._evaluation_sets(eval_set, objective_settings["unlabeled"])
-        rule, *_ = choose_rule(self.preset, self.rule, self.propagation, self.hessian)
+        evaluation = self._evaluation_sets(eval_set, labels.unlabeled)
+        callbacks = check_callbacks(callbacks)
         seed = self._seed()
-        seed_of_trees = (seed or 0) % 2**31
-        graph = graph_of_fit(
-            table,
-            choose_graph(self.graph, self.preset, rule),
-            memory=self.memory,
-            needed=not (rule == "labeled" and self.lam == 0),
-            random_state=seed_of_trees,
-            settings={
-                "n_neighbors": self.n_neighbors,
-                "weights": self.weights or ("binary" if self.preset == "paper" else "self-tuning"),
-                "metric": self.metric,
-                "scale": self.scale,
-                "n_jobs": self.n_jobs,
-                "verbose": bool(self.verbose),
-            },
-        )
         self.objective_: GRBBObjective = grbb_objective(
-            y=y,
-            **graph,
-            preset=self.preset,
-            rule=self.rule,
+            table,
+            labels,
+            graph=self.graph,
+            teacher=self.teacher,
             propagation=self.propagation,
-            hessian=self.hessian,
+            rule=self.rule,
             sample_weight=weight,
-            class_weight=class_weight,
-            lam=self.lam,
-            correction=self.correction,
-            sharpen=self.sharpen,
-            hard=self.hard,
-            guard=self.guard,
-            random_state=seed_of_trees,
-            solver=self.solver,
+            class_weight=adapter.class_weight(estimator, class_weight, labels) if labels.classes is not None else None,
+            random_state=(seed or 0) % 2**31,
             n_jobs=self.n_jobs,
             verbose=bool(self.verbose),
-            **objective_settings,
         )
-        job = Job(
-            estimator=estimator,
-            obj=self.objective_,
-            table=table,
-            names=self._booster_names(),
-            start=start,
-            evaluation=evaluation,
-            callbacks=check_callbacks(callbacks),
-            costs=costs,
-            mu=self.mu,
-            budget=self.budget,
-            seed=seed,
+        trained = adapter.train(
+            Job(
+                estimator=estimator,
+                obj=self.objective_,
+                table=table,
+                names=self._booster_names(),
+                start=start(weight),
+                evaluation=evaluation,
+                callbacks=callbacks,
+                costs=costs,
+                mu=self.mu,
+                budget=self.budget,
+                seed=seed,
+            )
         )
-        trained = adapter.train(job)
         self.__dict__.pop("forest_", None)
         self.estimator_ = estimator
         self.booster_ = trained.booster
@@ -238,8 +216,7 @@ class GRBBModel(SavedModel, RowReader):
         return self._raw_scores_of(self._read(X, reset=False))
 
     def _raw_scores_of(self, table: Table) -> NDArray[Any]:
-        scores = adapter_of(self.library_).raw_scores(self.booster_, self.estimator_, table, self._booster_names())
-        return np.asarray(scores)
+        return self._adapter.raw_scores(self.booster_, self.estimator_, table, self._booster_names())
 
     def _staged_raw_scores(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield raw scores after each round, added tree by tree as the library does."""
@@ -259,7 +236,12 @@ class GRBBModel(SavedModel, RowReader):
     def library_(self) -> str:
         """The library of the booster, ``"lightgbm"`` or ``"xgboost"``."""
         check_is_fitted(self, "estimator_")
-        return library_of(self.estimator_) or ""
+        return self._library
+
+    @property
+    def _adapter(self) -> BoosterAdapter:
+        """What trains and asks the booster; a name and a look-up of it, so that models pickle without adapters."""
+        return adapter_named(self._library)
 
     @cached_property
     def forest_(self) -> Forest:
@@ -283,7 +265,7 @@ class GRBBModel(SavedModel, RowReader):
     def feature_importances_(self) -> NDArray[np.float64]:
         """How much each column matters, as the wrapped estimator's ``importance_type`` counts; they add up to 1."""
         check_is_fitted(self, "booster_")
-        raw = adapter_of(self.library_).importances(self.booster_, self.estimator_, self.n_features_in_)
+        raw = self._adapter.importances(self.booster_, self.estimator_, self.n_features_in_)
         total = raw.sum()
         return np.asarray(raw / total if total > 0 else raw, dtype=np.float64)
 
@@ -310,7 +292,7 @@ class GRBBModel(SavedModel, RowReader):
         k : int
             How many.
         **settings
-            Passed to :func:`grbb_ext.labeling.suggest_labels`.
+            Passed to :func:`grbb_ext.variance.suggest_labels`.
 
         Returns
         -------
@@ -339,21 +321,15 @@ class GRBBModel(SavedModel, RowReader):
             raise ValueError("on_demand needs to know which feature needs which source: pass feature_costs= and fit.")
         return OnDemandPredictor(self.forest_, self._bind_costs(), fetch, **settings)
 
-    def _labeled_rows(self, X: Any, y: NDArray[Any], unlabeled: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Leave out the rows without a label, which cannot be scored."""
-        X = X.tocsr() if sp.issparse(X) else X
-        check_consistent_length(X, y)
-        sample_weight = check_sample_weight(sample_weight, y.size)
-        keep = ~is_unlabeled(y, unlabeled)
-        if not keep.any():
+    def _scores_to_score(
+        self, X: Any, y: NDArray[Any], unlabeled: Any, sample_weight: Any
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+        """Return raw scores, labels and weights of the labelled rows; the others cannot be scored."""
+        check_is_fitted(self, "booster_")
+        table = self._read(X, reset=False)
+        check_consistent_length(table.values, y)
+        weight = check_sample_weight(sample_weight, y.size)
+        rows = np.flatnonzero(~is_unlabeled(y, unlabeled))
+        if not rows.size:
             raise ValueError("y has no labelled row, so there is nothing to score.")
-        if keep.all():
-            return X, y, sample_weight
-        rows = np.flatnonzero(keep)
-        if hasattr(X, "iloc"):
-            X = X.iloc[rows]
-        elif is_frame(X) or sp.issparse(X):
-            X = X[rows]
-        else:
-            X = np.asarray(X)[rows]
-        return X, y[rows], None if sample_weight is None else sample_weight[rows]
+        return self._raw_scores_of(table.take(rows)), y[rows], None if weight is None else weight[rows]

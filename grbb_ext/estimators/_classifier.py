@@ -12,8 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.estimators._job import adapter_of, library_of
-from grbb_ext.labels import read_all_classes, read_classes, read_labels
+from grbb_ext.labels import read_classes, read_labels
 from grbb_ext.losses import class_probabilities
 
 
@@ -27,43 +26,29 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     ----------
     estimator : lightgbm.LGBMClassifier, xgboost.XGBClassifier or None, default=None
         The booster. None takes LightGBM where it is installed, else XGBoost. It is cloned, never changed.
-    graph : {"refined", "knn"}, RefinedGraph, SharedGraph, sparse matrix or array-like of shape (N, N), default=None
-        The affinity of the rows given to fit: built from X, shared between fits, or ready. None is ``"refined"`` for
-        ``rule="targets"``, which is the default, and ``"knn"`` for the other rules and the paper's preset.
-    n_neighbors : int, default=9
-        Neighbours of a row, at most N - 1.
-    weights, metric, scale
-        Of the graph, as in :func:`grbb_ext.knn_graph`.
-    preset : {"paper"} or None, default=None
-        ``"paper"`` is the paper's rule, exactly.
-    rule, propagation, hessian, lam, correction, sharpen, hard, solver
-        As in :func:`grbb_ext.grbb_objective`.
-    guard : bool, default=True
-        Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, see
-        :func:`grbb_ext.teacher.weigh`. Where they speak against the graph, fit warns.
+    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, SharedGraph, sparse matrix or array-like of shape (N, N)
+        The graph of the rows given to fit, as in :func:`grbb_ext.grbb_objective`; at most N - 1 neighbours. None is
+        ``"refined"`` for ``rule="targets"``, which is the default, and ``"knn"`` for the other rules.
+    teacher, propagation, rule
+        As in :func:`grbb_ext.grbb_objective`. ``rule="paper"`` is the paper's rule, exactly.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
         Trade-off between gain and price.
     budget : float or None, default=None
         The most that all features may cost together.
-    classes : array-like or None, default=None
-        All classes, where y may miss some.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes.
     unlabeled : object, default=-1
         The marker of unlabelled rows in y. None and NaN mark in any case; None marks only these.
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"
-        Categorical columns, beside those of a frame that have a categorical type.
-    memory : None, str, path or joblib.Memory, default=None
-        Where neighbours are kept, so that a fit to the same rows does not search them again.
-    n_jobs : int or None, default=None
-        Threads of the graph and of the solver. The booster has its own.
+        Categorical columns, beside those of text or of a categorical type.
     random_state : int, RandomState or None, default=None
-        Seed of the trees that refine the graph and of the guard (None is 0), and of a booster that has none of its
-        own.
+        Seed of the teacher's trees (None is 0), and of a booster that has none of its own.
+    n_jobs : int or None, default=None
+        Threads of graph, teacher and operator; None takes all cores. The booster has its own.
     verbose : bool, default=False
-        Draw progress bars on what takes more than a few seconds.
+        Draw progress bars on what takes more than two seconds.
 
     Attributes
     ----------
@@ -88,7 +73,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     graph_ : csr_array of shape (N, N) or None
         The affinity.
     evidence_ : Evidence or None
-        What the labels say for the graph and for a forest on the labelled rows alone; None without a guard.
+        Held-out likelihood and weight of each expert of the teacher; None for a single expert.
     feature_cost_ : float or None
         What the features of the model cost; None without `feature_costs`.
     paid_ : tuple
@@ -134,75 +119,58 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         estimator: Any = None,
         *,
         graph: Any = None,
-        n_neighbors: int = 9,
-        weights: Any = None,
-        metric: str = "euclidean",
-        scale: Any = "auto",
-        preset: Any = None,
-        rule: Any = None,
+        teacher: Any = None,
         propagation: Any = None,
-        hessian: Any = None,
-        lam: float = 0.0,
-        correction: float = 1.0,
-        sharpen: float = 3.0,
-        hard: bool = False,
-        guard: bool = True,
-        solver: Any = "auto",
+        rule: Any = None,
         feature_costs: Any = None,
         mu: float = 0.0,
         budget: float | None = None,
-        classes: ArrayLike | None = None,
         class_weight: Any = None,
         unlabeled: Any = -1,
         categorical_features: Any = "from_dtype",
-        memory: Any = None,
-        n_jobs: int | None = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         super().__init__(
             estimator,
             graph=graph,
-            n_neighbors=n_neighbors,
-            weights=weights,
-            metric=metric,
-            scale=scale,
-            preset=preset,
-            rule=rule,
+            teacher=teacher,
             propagation=propagation,
-            hessian=hessian,
-            lam=lam,
-            correction=correction,
-            sharpen=sharpen,
-            hard=hard,
-            guard=guard,
-            solver=solver,
+            rule=rule,
             feature_costs=feature_costs,
             mu=mu,
             budget=budget,
             categorical_features=categorical_features,
-            memory=memory,
-            n_jobs=n_jobs,
             random_state=random_state,
+            n_jobs=n_jobs,
             verbose=verbose,
         )
-        self.classes = classes
         self.class_weight = class_weight
         self.unlabeled = unlabeled
 
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, eval_set: Any = None, callbacks: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        eval_set: Any = None,
+        callbacks: Any = None,
     ) -> GRBBClassifier:
         """Train on all rows, labelled and unlabelled.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, pandas.DataFrame or polars.DataFrame of shape (N, d)
+        X : array-like, sparse matrix or frame of shape (N, d)
             Rows. NaN is a missing value, for the booster to deal with.
         y : array-like of shape (N,)
             Labels; `unlabeled`, None or NaN marks a row without one.
         sample_weight : array-like of shape (N,) or None, default=None
             Weights of the rows.
+        classes : array-like or None, default=None
+            All classes, where y may miss some.
         eval_set : list of pairs (X, y), default=None
             Rows on which training is watched, for early stopping; unlabelled ones are left out.
         callbacks : list, default=None
@@ -213,24 +181,13 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         GRBBClassifier
             Itself.
         """
-        labels = self._read_y(y)
-        estimator, table, weight = self._open(X, labels, sample_weight)
-        classes = read_all_classes(self.classes, self.unlabeled)
-        read = read_labels(labels, "auto", classes, self.unlabeled)
-        assert read.classes is not None
-        self._train(
-            estimator,
-            table,
-            labels,
-            weight,
-            objective_settings={"classes": classes, "unlabeled": self.unlabeled},
-            class_weight=adapter_of(library_of(estimator) or "").class_weight(estimator, self.class_weight, read),
-            eval_set=eval_set,
-            callbacks=callbacks,
-        )
-        self.classes_ = read.classes
+        known = None if classes is None else np.sort(np.asarray(classes), axis=-1)
+        labels = read_labels(y, "auto", known, self.unlabeled, type(self).__name__)
+        assert labels.classes is not None
+        self._fit(X, labels, sample_weight, class_weight=self.class_weight, eval_set=eval_set, callbacks=callbacks)
+        self.classes_ = labels.classes
         predicted = self._classes_of(self.raw_scores_)
-        predicted[read.labeled] = np.asarray(labels[read.labeled].tolist(), dtype=self.classes_.dtype)
+        predicted[labels.labeled] = np.asarray(labels.y[labels.labeled].tolist(), dtype=self.classes_.dtype)
         self.transduction_ = predicted
         return self
 
@@ -295,10 +252,9 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         sample_weight : array-like of shape (N,) or None, default=None
             Weights of the rows.
         """
-        check_is_fitted(self, "booster_")
-        rows, labels, weight = self._labeled_rows(X, self._read_y(y), self.unlabeled, sample_weight)
+        scores, labels, weight = self._scores_to_score(X, self._read_y(y), self.unlabeled, sample_weight)
         labels = np.asarray(labels.tolist()) if labels.dtype.kind == "O" else labels
-        return float(accuracy_score(labels, self.predict(rows), sample_weight=weight))
+        return float(accuracy_score(labels, self._classes_of(scores), sample_weight=weight))
 
     def _classes_of(self, scores: NDArray[Any]) -> NDArray[Any]:
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)

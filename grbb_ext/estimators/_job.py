@@ -1,22 +1,20 @@
-"""What an estimator asks an adapter to train, which adapter that is, and what it gets back."""
+"""The protocol between estimators and adapters: what to train, who trains it, and what comes back."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.evaluation import Evaluation, evaluate
-from grbb_ext.labels import is_unlabeled
+from grbb_ext.labels import Labels, is_unlabeled
 from grbb_ext.losses import Floats
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
@@ -34,79 +32,15 @@ def check_callbacks(callbacks: Any) -> list[Any]:
     return list(callbacks)
 
 
-def check_rounds(value: Any) -> int:
-    """Return the number of rounds."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"n_estimators of the wrapped estimator must be a positive integer, got {value!r}.")
-    return int(value)
-
-
 Task = Literal["classification", "regression"]
 
 _LOG = logging.getLogger("grbb_ext")
 
-_CLASS_OF_TASK = {
-    ("lightgbm", "classification"): "LGBMClassifier",
-    ("lightgbm", "regression"): "LGBMRegressor",
-    ("xgboost", "classification"): "XGBClassifier",
-    ("xgboost", "regression"): "XGBRegressor",
+# Wrapped estimators, in the order in which libraries are looked for.
+_CLASS_OF_TASK: dict[Task, dict[str, str]] = {
+    "classification": {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier"},
+    "regression": {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"},
 }
-
-
-def library_of(estimator: Any) -> str | None:
-    """Return the library that an estimator, or a class that it derives from, belongs to.
-
-    Examples
-    --------
-    >>> from lightgbm import LGBMClassifier
-    >>> library_of(LGBMClassifier()), library_of("no estimator")
-    ('lightgbm', None)
-    """
-    roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
-    return next((library for library in ("lightgbm", "xgboost") if library in roots), None)
-
-
-def adapter_of(library: str) -> Any:
-    """Import the module of ``grbb_ext.adapters`` that trains the estimators of a library."""
-    return importlib.import_module(f"grbb_ext.adapters.{library}._estimator")
-
-
-def own_copy(estimator: Any, task: Task) -> Any:
-    """Return an unfitted copy of the wrapped estimator, or a new one of whichever library is installed.
-
-    Parameters
-    ----------
-    estimator : LGBMClassifier, XGBClassifier, LGBMRegressor, XGBRegressor or None
-        What the user wrapped. It is not changed.
-    task : {"classification", "regression"}
-        What it has to do.
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
-    ImportError
-        If there is no library.
-    """
-    if estimator is None:
-        return _default(task)
-    library = library_of(estimator)
-    wanted = " or ".join(_CLASS_OF_TASK[name, task] for name in ("lightgbm", "xgboost"))
-    if isinstance(estimator, type):
-        raise TypeError(f"estimator must be an instance, not the class: pass {estimator.__name__}().")
-    if library is None or not hasattr(estimator, "get_params"):
-        raise TypeError(f"estimator must be {wanted}, or None for the one installed; got {type(estimator).__name__}.")
-    adapter_of(library).check_type(estimator, task)
-    return clone(estimator)
-
-
-def _default(task: Task) -> Any:
-    for library in ("lightgbm", "xgboost"):
-        if importlib.util.find_spec(library) is not None:
-            name = _CLASS_OF_TASK[library, task]
-            _LOG.info("estimator=None: %s is installed, so %s() is used.", library, name)
-            return getattr(importlib.import_module(library), name)()
-    raise ImportError("No booster is installed: pip install 'grbb_ext[lightgbm]' or 'grbb_ext[xgboost]'.")
 
 
 @dataclass(frozen=True)
@@ -163,6 +97,11 @@ class Job:
     budget: float | None = None
     seed: int | None = None
 
+    @property
+    def task(self) -> Task:
+        """What is learned."""
+        return "regression" if self.obj.classes_ is None else "classification"
+
     def score(self, index: int, raw_scores: NDArray[Any], metric: Any) -> Evaluation:
         """Score raw predictions of an evaluation set by the name of a metric, or by a function of (y, prediction)."""
         y = self.evaluation[index].y
@@ -200,9 +139,118 @@ class Trained:
     history: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
 
+class BoosterAdapter(Protocol):
+    """What :mod:`grbb_ext.estimators` asks of a library. Adapters hold no state: one instance serves all models."""
+
+    @property
+    def library(self) -> str:
+        """Name of the library, ``"lightgbm"`` or ``"xgboost"``."""
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+
+    @property
+    def model_file(self) -> str:
+        """Name of its model file in a saved folder."""
+
+    @property
+    def estimators(self) -> Mapping[str, type]:
+        """The estimators that can be wrapped, by name."""
+
+    @property
+    def unseen(self) -> Literal["error", "missing"]:
+        """What the library does with a category that it has not seen."""
+
+    def check_type(self, estimator: Any, task: Task) -> None:
+        """Refuse estimators for other tasks and for clusters with a TypeError."""
+
+    def clone(self, estimator: Any, task: Task) -> Any:
+        """Return an unfitted copy of an estimator; None is a new one with the library's defaults."""
+
+    def categorical(self, estimator: Any) -> list[Any]:
+        """Return the columns, by position or name, that the estimator's own parameters call categorical."""
+
+    def missing(self, estimator: Any) -> float:
+        """Return the number that stands for a missing value, beside NaN."""
+
+    def class_weight(self, estimator: Any, own: Any, labels: Labels) -> Any:
+        """Return the weights of the classes: `own`, or those among the estimator's parameters."""
+
+    def train(self, job: Job) -> Trained:
+        """Train a booster as the estimator's ``fit`` would, with our objective, metrics and costs."""
+
+    def raw_scores(self, booster: Any, estimator: Any, table: Table, names: tuple[str, ...] | None) -> NDArray[Any]:
+        """Return the raw scores of rows."""
+
+    def importances(self, booster: Any, estimator: Any, n_features: int) -> NDArray[np.float64]:
+        """Return how much each column matters, by the estimator's ``importance_type``."""
+
+    def to_bytes(self, booster: Any) -> bytes:
+        """Return the library's model file."""
+
+    def from_bytes(self, data: bytes, best_iteration: int | None) -> Any:
+        """Read the library's model file."""
+
+    def best_iteration(self, booster: Any) -> int | None:
+        """Return the best round of an early stop, as the library counts it."""
+
+    def size(self, booster: Any) -> tuple[int, int]:
+        """Return the numbers of rounds and of columns."""
+
+
+def adapter_of(estimator: Any, task: Task) -> BoosterAdapter:
+    """Return the adapter of a wrapped estimator's library; None is whichever library is installed.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier, XGBClassifier, LGBMRegressor, XGBRegressor or None
+        What the user wrapped.
+    task : {"classification", "regression"}
+        What it has to do.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    ImportError
+        If there is no library.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMClassifier
+    >>> adapter_of(LGBMClassifier(), "classification").library
+    'lightgbm'
+    """
+    if estimator is None:
+        for library, name in _CLASS_OF_TASK[task].items():
+            if importlib.util.find_spec(library) is not None:
+                _LOG.info("estimator=None: %s is installed, so %s() is used.", library, name)
+                return adapter_named(library)
+        raise ImportError("No booster is installed: pip install 'grbb_ext[lightgbm]' or 'grbb_ext[xgboost]'.")
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator must be an instance, not the class: pass {estimator.__name__}().")
+    roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
+    found = next((library for library in _CLASS_OF_TASK[task] if library in roots), None)
+    if found is None or not hasattr(estimator, "get_params"):
+        wanted = " or ".join(_CLASS_OF_TASK[task].values())
+        raise TypeError(f"estimator must be {wanted}, or None for the one installed; got {type(estimator).__name__}.")
+    adapter = adapter_named(found)
+    adapter.check_type(estimator, task)
+    return adapter
+
+
+def adapter_named(library: str) -> BoosterAdapter:
+    """Return the adapter of a library; an ImportError says how to install it."""
+    try:
+        return cast(BoosterAdapter, importlib.import_module(f"grbb_ext.adapters.{library}").ADAPTER)
+    except ImportError as error:
+        raise ImportError(f"The model is one of {library}: pip install 'grbb_ext[{library}]'.") from error
+
+
 def labeled_only(table: Table, y: NDArray[Any], unlabeled: Any) -> EvaluationSet:
     """Leave out the rows of an evaluation set that have no label."""
     keep = ~is_unlabeled(y, unlabeled)
     if not keep.any():
         raise ValueError("A set of eval_set has no labelled row: watch rows that have labels.")
-    return EvaluationSet(Table(table.values[np.flatnonzero(keep)], table.schema), y[keep])
+    return EvaluationSet(table.take(np.flatnonzero(keep)), y[keep])

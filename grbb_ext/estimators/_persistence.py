@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import platform
 import warnings
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.costs import Ledger
+from grbb_ext.estimators._job import BoosterAdapter, adapter_named
 from grbb_ext.persistence import (
     Document,
     ModelFileError,
@@ -86,9 +86,8 @@ class SavedModel:
         grbb_ext.estimators.load : Load it, whatever estimator it is.
         """
         check_is_fitted(self, "booster_")
-        library: str = self.library_
-        files = _files(library)
-        content, left_out = _content(self, files)
+        adapter = adapter_named(self.library_)
+        content, left_out = _content(self, adapter)
         if left_out:
             warnings.warn(
                 f"These settings are not saved, since JSON cannot hold them: {', '.join(left_out)}. Predictions do not "
@@ -96,7 +95,7 @@ class SavedModel:
                 UserWarning,
                 stacklevel=2,
             )
-        write_folder(path, files.NAME, files.to_bytes(self.booster_), content, _versions(library, files))
+        write_folder(path, adapter.model_file, adapter.to_bytes(self.booster_), content, _versions(adapter))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -130,26 +129,26 @@ def restore(cls: Any, document: Document, model: bytes, path: str | PathLike[str
         raise ModelFileError(f"{str(path)!r} is not the model of a classifier or regressor.")
     if task != cls._task:
         raise ModelFileError(f"{str(path)!r} holds a {_TASKS[task]}: use {_TASKS[task]}.load or grbb_ext.load.")
-    files = _files(library)
+    adapter = adapter_named(library)
     try:
-        return _restored(cls, document.content, model, files)
+        return _restored(cls, document.content, model, adapter)
     except ModelFileError:
         raise
     except Exception as error:  # whatever a file provokes that has the right checksums and the wrong content
         written = ", ".join(f"{name} {version}" for name, version in document.versions.items())
         raise ModelFileError(
             f"{str(path)!r} cannot be loaded ({type(error).__name__}: {error}). It was written by {written}; here is "
-            f"{library} {files.VERSION}. If the installed versions are older, upgrade them."
+            f"{library} {adapter.version}. If the installed versions are older, upgrade them."
         ) from error
 
 
-def _content(model: Any, files: Any) -> tuple[dict[str, Any], list[str]]:
+def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[str]]:
     """Return what the JSON holds, and the names of settings that it cannot hold."""
     left_out: list[str] = []
     settings = {}
     for name, value in model.get_params(deep=False).items():
         if name == "estimator":
-            value, lost = (None, []) if value is None else _wrapped(value, files)
+            value, lost = (None, []) if value is None else _wrapped(value, adapter)
             settings[name] = value
             left_out += lost
         elif name == "feature_costs" and value is not None:
@@ -164,7 +163,7 @@ def _content(model: Any, files: Any) -> tuple[dict[str, Any], list[str]]:
         "library": model.library_,
         "settings": settings,
         "not_saved": left_out,
-        "estimator": _wrapped(model.estimator_, files)[0],
+        "estimator": _wrapped(model.estimator_, adapter)[0],
         "n_features": int(model.n_features_in_),
         "feature_names": [str(name) for name in model.feature_names_in_]
         if hasattr(model, "feature_names_in_")
@@ -174,7 +173,7 @@ def _content(model: Any, files: Any) -> tuple[dict[str, Any], list[str]]:
         "missing": to_plain(model._missing),
         "unseen": model._unseen,
         "n_iter": int(model.n_iter_),
-        "best_iteration": files.best_iteration(model.booster_),
+        "best_iteration": adapter.best_iteration(model.booster_),
         "stop_reason": model.stop_reason_,
         "evidence": None if model.evidence_ is None else asdict(model.evidence_),
         "evals_result": to_plain(model.evals_result_),
@@ -187,12 +186,13 @@ def _content(model: Any, files: Any) -> tuple[dict[str, Any], list[str]]:
     return content, left_out
 
 
-def _restored(cls: Any, content: Any, data: bytes, files: Any) -> Any:
+def _restored(cls: Any, content: Any, data: bytes, adapter: BoosterAdapter) -> Any:
     settings = {name: from_plain(value) for name, value in content["settings"].items() if name != "estimator"}
     wrapped = content["settings"]["estimator"]
-    model = cls(estimator=None if wrapped is None else _unwrapped(wrapped, files), **settings)
-    model.estimator_ = _unwrapped(content["estimator"], files)
-    model.booster_ = files.from_bytes(data, content["best_iteration"])
+    model = cls(estimator=None if wrapped is None else _unwrapped(wrapped, adapter), **settings)
+    model._library = adapter.library
+    model.estimator_ = _unwrapped(content["estimator"], adapter)
+    model.booster_ = adapter.from_bytes(data, content["best_iteration"])
     model.n_features_in_ = content["n_features"]
     if content["feature_names"] is not None:
         model.feature_names_in_ = np.array(content["feature_names"], dtype=object)
@@ -209,14 +209,14 @@ def _restored(cls: Any, content: Any, data: bytes, files: Any) -> Any:
     model.paid_ = tuple(content["paid"])
     if model._task == "classification":
         model.classes_ = from_plain(content["classes"])
-    if files.size(model.booster_) != (model.n_iter_, model.n_features_in_):
+    if adapter.size(model.booster_) != (model.n_iter_, model.n_features_in_):
         raise ModelFileError("The booster has other rounds or columns than the JSON says.")
     return model
 
 
-def _wrapped(estimator: Any, files: Any) -> tuple[dict[str, Any], list[str]]:
+def _wrapped(estimator: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[str]]:
     """Return the wrapped estimator as the name of its class and its parameters, and the names of those left out."""
-    name = next(cls.__name__ for cls in type(estimator).__mro__ if cls in files.ESTIMATORS.values())
+    name = next(cls.__name__ for cls in type(estimator).__mro__ if cls in adapter.estimators.values())
     params, left_out = {}, []
     for key, value in estimator.get_params(deep=False).items():
         try:
@@ -226,9 +226,9 @@ def _wrapped(estimator: Any, files: Any) -> tuple[dict[str, Any], list[str]]:
     return {"class": name, "params": params}, left_out
 
 
-def _unwrapped(plain: Any, files: Any) -> Any:
+def _unwrapped(plain: Any, adapter: BoosterAdapter) -> Any:
     params = {key: from_plain(value) for key, value in plain["params"].items()}
-    return files.ESTIMATORS[plain["class"]](**params)
+    return adapter.estimators[plain["class"]](**params)
 
 
 def _plain(value: Any, what: str) -> Any:
@@ -238,19 +238,12 @@ def _plain(value: Any, what: str) -> Any:
         raise ValueError(f"{what} cannot be saved: {error}. Turn them into text before fit, or use pickle.") from error
 
 
-def _files(library: str) -> Any:
-    try:
-        return importlib.import_module(f"grbb_ext.adapters.{library}._estimator")
-    except ImportError as error:
-        raise ImportError(f"The model is one of {library}: pip install 'grbb_ext[{library}]'.") from error
-
-
-def _versions(library: str, files: Any) -> dict[str, str]:
+def _versions(adapter: BoosterAdapter) -> dict[str, str]:
     import grbb_ext  # which imports this module before it knows its version
 
     return {
         "grbb_ext": grbb_ext.__version__,
-        library: files.VERSION,
+        adapter.library: adapter.version,
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.labels import read_numbers
+from grbb_ext.labels import read_labels, read_numbers
 
 
 class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -26,20 +25,11 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     ----------
     estimator : lightgbm.LGBMRegressor, xgboost.XGBRegressor or None, default=None
         The booster. None takes LightGBM where it is installed, else XGBoost. It is cloned, never changed.
-    graph : {"refined", "knn"}, RefinedGraph, SharedGraph, sparse matrix or array-like of shape (N, N), default=None
-        The affinity of the rows given to fit: built from X, shared between fits, or ready. None is ``"refined"`` for
-        ``rule="targets"``, which is the default, and ``"knn"`` for the other rules and the paper's preset.
-    n_neighbors : int, default=9
-        Neighbours of a row, at most N - 1.
-    weights, metric, scale
-        Of the graph, as in :func:`grbb_ext.knn_graph`.
-    preset : {"paper"} or None, default=None
-        ``"paper"`` is the paper's rule, exactly.
-    rule, propagation, hessian, lam, correction, sharpen, hard, solver
-        As in :func:`grbb_ext.grbb_objective`.
-    guard : bool, default=True
-        Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, see
-        :func:`grbb_ext.teacher.weigh`. Where they speak against the graph, fit warns.
+    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, SharedGraph, sparse matrix or array-like of shape (N, N)
+        The graph of the rows given to fit, as in :func:`grbb_ext.grbb_objective`; at most N - 1 neighbours. None is
+        ``"refined"`` for ``rule="targets"``, which is the default, and ``"knn"`` for the other rules.
+    teacher, propagation, rule
+        As in :func:`grbb_ext.grbb_objective`. ``rule="paper"`` is the paper's rule, exactly.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
@@ -47,16 +37,13 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     budget : float or None, default=None
         The most that all features may cost together.
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"
-        Categorical columns, beside those of a frame that have a categorical type.
-    memory : None, str, path or joblib.Memory, default=None
-        Where neighbours are kept, so that a fit to the same rows does not search them again.
-    n_jobs : int or None, default=None
-        Threads of the graph and of the solver. The booster has its own.
+        Categorical columns, beside those of text or of a categorical type.
     random_state : int, RandomState or None, default=None
-        Seed of the trees that refine the graph and of the guard (None is 0), and of a booster that has none of its
-        own.
+        Seed of the teacher's trees (None is 0), and of a booster that has none of its own.
+    n_jobs : int or None, default=None
+        Threads of graph, teacher and operator; None takes all cores. The booster has its own.
     verbose : bool, default=False
-        Draw progress bars on what takes more than a few seconds.
+        Draw progress bars on what takes more than two seconds.
 
     Attributes
     ----------
@@ -79,7 +66,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     graph_ : csr_array of shape (N, N) or None
         The affinity.
     evidence_ : Evidence or None
-        What the labels say for the graph and for a forest on the labelled rows alone; None without a guard.
+        Held-out likelihood and weight of each expert of the teacher; None for a single expert.
     feature_cost_ : float or None
         What the features of the model cost; None without `feature_costs`.
     paid_ : tuple
@@ -107,7 +94,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(300, 1))
     >>> truth = np.sin(X[:, 0])
     >>> y = np.where(np.arange(300) < 30, truth, np.nan)  # 30 labels
-    >>> model = GRBBRegressor(LGBMRegressor(n_estimators=50), guard=False).fit(X, y)  # near rows have near values
+    >>> model = GRBBRegressor(LGBMRegressor(n_estimators=50), teacher="graph").fit(X, y)  # near rows have near values
     >>> bool(model.score(X[30:], truth[30:]) > 0.9)
     True
     """
@@ -121,7 +108,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
 
         Parameters
         ----------
-        X : array-like, sparse matrix, pandas.DataFrame or polars.DataFrame of shape (N, d)
+        X : array-like, sparse matrix or frame of shape (N, d)
             Rows. NaN is a missing value, for the booster to deal with.
         y : array-like of shape (N,)
             Numbers; NaN or None marks a row without one.
@@ -137,20 +124,15 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         GRBBRegressor
             Itself.
         """
-        values = self._read_y(y)
-        estimator, table, weight = self._open(X, values, sample_weight)
-        labeled = ~np.isnan(values)
-        self._train(
-            estimator,
-            table,
-            values,
-            weight,
-            objective_settings={"loss": "squared_error", "unlabeled": np.nan},
-            start=_mean(values[labeled], None if weight is None else weight[labeled]),
-            eval_set=eval_set,
-            callbacks=callbacks,
-        )
-        self.transduction_ = np.where(labeled, values, self.raw_scores_)
+        labels = read_labels(y, "squared_error", name=type(self).__name__)
+
+        def start(weight: NDArray[np.float64] | None) -> float:
+            of_label = None if weight is None else weight[labels.labeled]
+            return float(np.average(labels.targets, weights=of_label))
+
+        self._fit(X, labels, sample_weight, start=start, eval_set=eval_set, callbacks=callbacks)
+        self.transduction_ = self.raw_scores_.astype(np.float64)
+        self.transduction_[labels.labeled] = labels.targets
         return self
 
     def _read_y(self, y: Any) -> NDArray[np.float64]:
@@ -193,13 +175,5 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         sample_weight : array-like of shape (N,) or None, default=None
             Weights of the rows.
         """
-        check_is_fitted(self, "booster_")
-        rows, values, weight = self._labeled_rows(X, self._read_y(y), np.nan, sample_weight)
-        return float(r2_score(values, self.predict(rows), sample_weight=weight))
-
-
-def _mean(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> float:
-    """Return the weighted mean of the labelled rows, or 0 where there is none; those cases are refused later."""
-    if values.size == 0 or (weight is not None and not weight.any()):
-        return 0.0
-    return float(np.average(values, weights=weight))
+        scores, values, weight = self._scores_to_score(X, self._read_y(y), np.nan, sample_weight)
+        return float(r2_score(values, scores.astype(np.float64, copy=False), sample_weight=weight))

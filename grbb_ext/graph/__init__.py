@@ -1,32 +1,32 @@
-"""Neighbour graphs: the affinity W, its Laplacian L = D - W and its connected components."""
+"""Neighbour graphs: the affinity W, its Laplacian L = D - W, and what is found of it before any label is looked at."""
 
 from grbb_ext.graph._affinity import (
     Weights,
     check_graph,
-    check_weights,
     edge_weights,
     laplacian,
     normalized_laplacian,
     reachable_rows,
 )
-from grbb_ext.graph._knn import NeighborLists, check_neighbors, knn_graph, search_lists
-from grbb_ext.graph._neighbors import Method, NodeIndex, nearest_neighbors
-from grbb_ext.graph._shared import SharedGraph
+from grbb_ext.graph._knn import KNNGraph, NeighborLists, knn_graph
+from grbb_ext.graph._neighbors import NodeIndex, nearest_neighbors
+from grbb_ext.graph._prepared import GRAPHS, PreparedGraph, RefinedGraph, SharedGraph, prepare_graph
 
 __all__ = [
-    "Method",
+    "GRAPHS",
+    "KNNGraph",
     "NeighborLists",
     "NodeIndex",
+    "PreparedGraph",
+    "RefinedGraph",
     "SharedGraph",
     "Weights",
     "check_graph",
-    "check_neighbors",
-    "check_weights",
     "edge_weights",
     "knn_graph",
     "laplacian",
     "nearest_neighbors",
     "normalized_laplacian",
+    "prepare_graph",
     "reachable_rows",
-    "search_lists",
 ]

@@ -9,9 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grbb_ext._checks import positive_int
+from grbb_ext._spec import Spec
 from grbb_ext.graph._affinity import Weights, check_weights, edge_weights
-from grbb_ext.graph._neighbors import Index, Method, nearest_neighbors
-from grbb_ext.table import Matrix, Scale, prepare_columns
+from grbb_ext.graph._neighbors import Index, Method, check_method, nearest_neighbors
+from grbb_ext.table import DistanceSpace, Matrix, Scale, read_table
 
 
 def _row_hashes(X: Matrix) -> NDArray[np.uint64]:
@@ -223,36 +225,14 @@ def search_lists(
     return NeighborLists(neighbors, distances**2, inverse, recall)
 
 
-def check_neighbors(n_neighbors: int, columns: Matrix) -> None:
-    """Raise unless every row can have so many neighbours."""
-    n_rows = columns.shape[0]
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}.")
-    if n_neighbors >= n_rows:
-        raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {n_rows}.")
-    if columns.shape[1] == 0:
-        raise ValueError("X has no columns, so rows have no neighbours. Pass at least one column, or graph=.")
+@dataclass(frozen=True)
+class KNNGraph(Spec):
+    """Ask for a nearest-neighbour graph: ``grbb_objective(X, y, graph=KNNGraph(n_neighbors=15))``.
 
-
-def knn_graph(
-    X: Any,
-    n_neighbors: int = 9,
-    *,
-    weights: Weights = "self-tuning",
-    metric: str = "euclidean",
-    method: Method = "auto",
-    scale: Scale = "auto",
-    bandwidth: float | None = None,
-    n_jobs: int | None = None,
-    verbose: bool = True,
-) -> sp.csr_array:
-    """Build the affinity W of the rows of X: two rows are joined if either is among the other's nearest.
+    ``graph="knn"`` is short for ``graph=KNNGraph()``.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (N, d)
-        Rows, labelled and unlabelled together. NaN is replaced by the column's median, for the graph only, with a
-        :class:`GraphWarning`. Equal rows are searched once and joined to each other.
     n_neighbors : int, default=9
         Neighbours per row (the paper's synthetic experiment uses 9).
     weights : {"self-tuning", "binary", "heat"}, default="self-tuning"
@@ -267,10 +247,67 @@ def knn_graph(
         unless the columns share a unit, as pixels do (the widest range is at most 4 times the lower quartile).
     bandwidth : float or None, default=None
         Length of ``weights="heat"``; None takes the median distance to the k-th neighbour.
+
+    Examples
+    --------
+    >>> KNNGraph(n_neighbors=5).replace(weights="binary")
+    KNNGraph(n_neighbors=5, weights='binary', metric='euclidean', method='auto', scale='auto', bandwidth=None)
+    """
+
+    n_neighbors: int = 9
+    weights: Weights = "self-tuning"
+    metric: str = "euclidean"
+    method: Method = "auto"
+    scale: Scale = "auto"
+    bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        positive_int(self.n_neighbors, "n_neighbors")
+        check_weights(self.weights)
+        check_method(self.method)
+        if self.scale not in ("auto", "standard", None):
+            raise ValueError(f"scale must be 'auto', 'standard' or None, got {self.scale!r}.")
+        if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
+            raise ValueError(f"bandwidth must be a positive number, got {self.bandwidth!r}.")
+
+    def search(
+        self, points: Matrix, n_neighbors: int | None = None, *, n_jobs: int | None = None, verbose: bool = False
+    ) -> NeighborLists:
+        """Find the nearest neighbours of every row, `n_neighbors` or more of them where asked for."""
+        k = max(self.n_neighbors, n_neighbors or 0)
+        return search_lists(points, int(k), self.metric, self.method, n_jobs, verbose)
+
+    def affinity(self, lists: NeighborLists) -> sp.csr_array:
+        """Join two rows if either is among the other's first `n_neighbors`."""
+        return lists.graph(int(self.n_neighbors), self.weights, self.bandwidth)
+
+
+def knn_graph(
+    X: Any,
+    n_neighbors: int = KNNGraph.n_neighbors,
+    *,
+    weights: Weights = KNNGraph.weights,
+    metric: str = KNNGraph.metric,
+    method: Method = KNNGraph.method,
+    scale: Scale = KNNGraph.scale,
+    bandwidth: float | None = KNNGraph.bandwidth,
+    n_jobs: int | None = None,
+    verbose: bool = True,
+) -> sp.csr_array:
+    """Build the affinity W of the rows of X: two rows are joined if either is among the other's nearest.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (N, d)
+        Rows, labelled and unlabelled together. NaN is replaced by the column's median, for the graph only, with a
+        :class:`GraphWarning`. Categories count as one-hot columns. Equal rows are searched once and joined to each
+        other.
+    n_neighbors, weights, metric, method, scale, bandwidth
+        As in :class:`KNNGraph`.
     n_jobs : int or None, default=None
-        Threads of the exact search, as in scikit-learn.
+        Threads of the exact search; None takes all cores.
     verbose : bool, default=True
-        Draw a progress bar if the search takes more than a few seconds.
+        Draw a progress bar if the search takes more than two seconds.
 
     Returns
     -------
@@ -283,10 +320,9 @@ def knn_graph(
     >>> W.toarray().astype(int).tolist()
     [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
     """
-    check_weights(weights)
-    if bandwidth is not None and not (np.isfinite(bandwidth) and bandwidth > 0):
-        raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}.")
-    columns = prepare_columns(X, scale)
-    check_neighbors(n_neighbors, columns)
-    lists = search_lists(columns, int(n_neighbors), metric, method, n_jobs, verbose)
-    return lists.graph(int(n_neighbors), weights, bandwidth)
+    spec = KNNGraph(n_neighbors, weights, metric, method, scale, bandwidth)
+    table = read_table(X)
+    if n_neighbors >= table.n_rows:
+        raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {table.n_rows}.")
+    _, points = DistanceSpace.fit_transform(table, scale=spec.scale, n_jobs=n_jobs)
+    return spec.affinity(spec.search(points, n_jobs=n_jobs, verbose=verbose))

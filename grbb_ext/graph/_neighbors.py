@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -107,6 +107,12 @@ _ROWS_PER_BLOCK = 4096
 _RECALL_OF_NODES = 0.9
 
 
+def check_method(method: str) -> None:
+    """Raise at a name that is none of ours."""
+    if method not in get_args(Method):
+        raise ValueError(f"method must be 'auto', 'brute', 'tree' or 'faiss', got {method!r}.")
+
+
 def choose_method(X: Matrix, metric: str, method: Method) -> Literal["brute", "tree", "faiss"]:
     """Pick the search: brute force to 20,000 rows, faiss beyond where it is installed and applies.
 
@@ -115,8 +121,6 @@ def choose_method(X: Matrix, metric: str, method: Method) -> Literal["brute", "t
     >>> choose_method(np.zeros((100, 2)), "euclidean", "auto")
     'brute'
     """
-    if method not in ("auto", "brute", "tree", "faiss"):
-        raise ValueError(f"method must be 'auto', 'brute', 'tree' or 'faiss', got {method!r}.")
     suits_faiss = metric in ("euclidean", "cosine") and not sp.issparse(X)
     if method == "faiss":
         if not suits_faiss:

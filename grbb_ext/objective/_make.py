@@ -1,51 +1,178 @@
-"""The door: arguments checked, graph built, objective made."""
+"""From X, y and options to an objective: table, labels, graph, teacher or operator, and rule."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext.graph import Method, Weights, check_graph, knn_graph
-from grbb_ext.labels import ClassWeight, LossName, check_sample_weight, read_labels
-from grbb_ext.objective._objective import GRBBObjective
-from grbb_ext.objective._settings import Hessian, RuleName, Settings, choose_graph, choose_rule
-from grbb_ext.propagation import Propagation, PropagationKind
-from grbb_ext.table import Scale, read_columns
-from grbb_ext.teacher import RefinedGraph, RefinementBasis, make_basis
+from grbb_ext._reporting import warn_caller
+from grbb_ext._spec import read_spec
+from grbb_ext.graph import GRAPHS, KNNGraph, PreparedGraph, RefinedGraph, SharedGraph, laplacian, prepare_graph
+from grbb_ext.labels import (
+    ClassWeight,
+    Labels,
+    LossName,
+    check_sample_weight,
+    class_weights,
+    mixed_weight,
+    read_labels,
+)
+from grbb_ext.objective._objective import GRBBObjective, UnreachableRowsWarning
+from grbb_ext.propagation import PROPAGATIONS, Propagation, PropagationSpec, Smooth
+from grbb_ext.rules import (
+    RULES,
+    Corrected,
+    DenseOperator,
+    LabeledGradient,
+    Laplacian,
+    Paper,
+    RuleParts,
+    RuleSpec,
+    Targets,
+)
+from grbb_ext.table import Table, read_table
+from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, sharpened, spread, teach
+
+# The paper joins nearest neighbours by edges of weight 1.
+_GRAPHS = {**GRAPHS, "paper": KNNGraph(weights="binary")}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What does not depend on rows: the options of :func:`grbb_objective`, read and checked.
+
+    Attributes
+    ----------
+    rule : RuleSpec
+        The rule.
+    propagation : PropagationSpec
+        The operator.
+    graph : KNNGraph, SharedGraph or matrix
+        The graph.
+    teacher : Committee or Teacher
+        The teacher of ``rule="targets"``.
+    class_weight : "balanced", dict or None
+        Weights of the classes.
+    random_state : int
+        Seed of all trees.
+    """
+
+    rule: RuleSpec
+    propagation: PropagationSpec
+    graph: Any
+    teacher: Committee | Teacher
+    class_weight: ClassWeight = None
+    random_state: int = 0
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        graph: Any = None,
+        teacher: Any = None,
+        propagation: Any = None,
+        rule: Any = None,
+        preset: Literal["paper"] | None = None,
+        lam: float | None = None,
+        **more: Any,
+    ) -> Recipe:
+        """Read names and specs, fill in what a rule implies, and refuse contradictions.
+
+        Examples
+        --------
+        >>> recipe = Recipe.read(rule="paper")
+        >>> recipe.propagation.kind, recipe.graph.weights
+        ('harmonic', 'binary')
+        """
+        if preset not in (None, "paper"):
+            raise ValueError(f"preset must be 'paper' or None, got {preset!r}.")
+        if preset == "paper":
+            _refuse_beside_preset(rule=rule, propagation=propagation, graph=graph)
+            rule = "paper" if rule is None else rule
+        spec = read_spec("targets" if rule is None else rule, RULES, RuleSpec, "rule")
+        if lam is not None:
+            spec = spec.replace(lam=lam)
+        if isinstance(spec, Laplacian) and spec.lam == 0:
+            raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
+        operator = read_spec(
+            propagation if propagation is not None else spec.propagation or "harmonic",
+            PROPAGATIONS,
+            PropagationSpec,
+            "propagation",
+        )
+        if isinstance(spec, Corrected) and spec.newton and not operator.made.stochastic:
+            raise ValueError(
+                f"rule='corrected' propagates curvatures, which {operator.kind!r} can turn negative. "
+                "Use propagation='nonlocal' or 'harmonic', or rule=Corrected(hessian='unit')."
+            )
+        if teacher is not None and not isinstance(spec, Targets):
+            raise ValueError(f"rule={spec.name!r} has no teacher: leave teacher out, or use rule='targets'.")
+        return cls(spec, operator, _read_graph(graph, spec, operator), _read_teacher(teacher), **more)
+
+    @property
+    def needs_graph(self) -> bool:
+        """Whether a graph is looked at: not by a fitted teacher, nor by labelled rows alone."""
+        return self.rule.needs_graph and not (isinstance(self.teacher, Teacher) and self.rule.lam == 0)
+
+
+def _refuse_beside_preset(**given: Any) -> None:
+    meant = {"rule": (None, "paper"), "propagation": (None, "harmonic"), "graph": (None, "knn")}
+    for name, value in given.items():
+        fits = isinstance(value, str | None) and value in meant[name]
+        if name == "rule":
+            fits = fits or isinstance(value, Paper)
+        if name == "graph":
+            fits = fits or not isinstance(value, str | RefinedGraph)
+        if not fits:
+            raise ValueError(f"preset='paper' means {name}={meant[name][1]!r}, got {value!r}. Leave one of them out.")
+
+
+def _read_graph(graph: Any, rule: RuleSpec, propagation: PropagationSpec) -> Any:
+    if graph is None or (isinstance(rule, Paper) and isinstance(graph, str) and graph == "knn"):
+        graph = rule.graph
+    if isinstance(graph, str):
+        if graph not in _GRAPHS:
+            raise ValueError(f"graph must be 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
+        graph = _GRAPHS[graph]
+    if isinstance(graph, RefinedGraph):
+        if rule.name == "labeled":
+            raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
+        if not (isinstance(rule, Targets) and isinstance(propagation, Smooth)):
+            # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
+            graph = graph.replace(max_nodes=None)
+    return graph
+
+
+def _read_teacher(teacher: Any) -> Committee | Teacher:
+    if isinstance(teacher, Teacher):
+        return teacher
+    if isinstance(teacher, list | tuple):
+        return Committee(experts=tuple(teacher))
+    return read_spec(
+        "committee" if teacher is None else teacher, TEACHERS, Committee, "teacher", " or a fitted Teacher"
+    )
 
 
 def grbb_objective(
     X: Any,
-    y: ArrayLike,
+    y: Any,
     *,
     graph: Any = None,
-    n_neighbors: int = 9,
-    weights: Weights | None = None,
-    metric: str = "euclidean",
-    method: Method = "auto",
-    scale: Scale = "auto",
+    teacher: Any = None,
+    propagation: Any = None,
+    rule: Any = None,
     preset: Literal["paper"] | None = None,
-    rule: RuleName | None = None,
-    propagation: PropagationKind | Propagation | None = None,
-    hessian: Hessian | None = None,
     loss: LossName = "auto",
     classes: ArrayLike | None = None,
     unlabeled: Any = -1,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight = None,
-    lam: float = 0.0,
-    correction: float = 1.0,
-    sharpen: float = 3.0,
-    hard: bool = False,
-    guard: bool = True,
+    lam: float | None = None,
     random_state: int = 0,
-    solver: Literal["auto", "direct", "cg", "chebyshev"] = "auto",
-    tol: float = 1e-8,
-    memory_limit: float = 2e9,
     n_jobs: int | None = None,
     verbose: bool = True,
 ) -> GRBBObjective:
@@ -57,30 +184,27 @@ def grbb_objective(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (N, d), or None
-        All rows, for the graph; None where `graph` is given.
+    X : array-like, sparse matrix or frame of shape (N, d), or None
+        All rows; None where `graph` is given.
     y : array-like of shape (N,)
         Labels in any row order. `unlabeled`, NaN or None marks a row without one.
-    graph : {"knn", "refined"}, RefinedGraph, or sparse matrix or array-like of shape (N, N), default=None
-        ``"knn"`` builds :func:`knn_graph`. ``"refined"`` ranks the neighbours again by trees that are fitted to the
-        propagated labels, see :class:`RefinedGraph`: it finds the columns that matter, and takes categories and
-        missing values as trees do. A matrix is a ready affinity, symmetric and non-negative. None is ``"refined"`` for
-        ``rule="targets"`` and ``"knn"`` for the others.
-    n_neighbors, metric, method, scale
-        Passed to :func:`knn_graph`.
-    weights : {"self-tuning", "binary", "heat"} or None, default=None
-        Passed to :func:`knn_graph`; None is ``"self-tuning"``, and ``"binary"`` for the paper's preset.
+    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, SharedGraph, or sparse matrix or array-like of shape (N, N)
+        ``"knn"`` joins nearest neighbours, see :class:`KNNGraph`. ``"refined"`` ranks the neighbours again by trees
+        that are fitted to the propagated labels, see :class:`RefinedGraph`. A matrix is a ready affinity, symmetric and
+        non-negative. None is ``"refined"`` for ``rule="targets"`` and ``"knn"`` for the others, with the paper's
+        binary weights for ``rule="paper"``.
+    teacher : {"committee", "graph", "forest"}, list, Committee or Teacher, default="committee"
+        What predicts the targets of ``rule="targets"``: the graph and a forest on the labelled rows, averaged with
+        weights from held-out labels, or one of them alone, see :class:`Committee`. A fitted :class:`Teacher`
+        (``obj.teacher_``) predicts the targets of these rows from the labels that it was fitted to.
+    propagation : {"smooth", "harmonic", "nonlocal", "poisson"} or PropagationSpec
+        The operator. None is ``"smooth"`` for ``"targets"``, ``"nonlocal"`` for ``"corrected"`` and ``"harmonic"`` for
+        ``"paper"``. Solver and tolerance are fields of the specs, e.g. ``Smooth(tau=0.1)``.
+    rule : {"targets", "paper", "corrected", "laplacian", "labeled"} or RuleSpec, default="targets"
+        How gradients are made, see :mod:`grbb_ext.rules`. ``"laplacian"`` (LapGBRT) and ``"labeled"`` (GBRT) are the
+        paper's baselines. Further options are fields of the specs, e.g. ``Corrected(correction=0.5)``.
     preset : {"paper"} or None, default=None
-        ``"paper"``: eq. 5-6 exactly, i.e. ``rule="paper"``, harmonic propagation, hessian 1, binary weights.
-    rule : {"paper", "corrected", "targets", "laplacian", "labeled"}, default="targets"
-        What unlabelled rows are told; see :mod:`grbb_ext.rules`. ``"laplacian"`` (LapGBRT) and ``"labeled"`` (GBRT) are
-        the paper's baselines.
-    propagation : {"harmonic", "nonlocal", "smooth", "poisson"} or Propagation, default=None
-        The operator, or one made beforehand with :func:`make_propagation`. None is ``"smooth"`` for ``"targets"``,
-        ``"nonlocal"`` for ``"corrected"`` and ``"harmonic"`` for ``"paper"``.
-    hessian : {"newton", "unit"} or None, default=None
-        Curvature of the loss, or 1 so that a leaf is the mean of -g and a gain a decrease in squared error. None is
-        ``"unit"`` for ``"paper"`` and ``"laplacian"``, else ``"newton"``.
+        ``"paper"``: eq. 5-6 exactly, the same as ``rule="paper"``: harmonic propagation, hessian 1, binary weights.
     loss : {"auto", "logistic", "softmax", "squared_error"}, default="auto"
         ``"auto"`` is logistic for two classes and softmax for more. Regression has to be asked for.
     classes : array-like or None, default=None
@@ -88,26 +212,19 @@ def grbb_objective(
     unlabeled : object, default=-1
         The marker of unlabelled rows.
     sample_weight : array-like of shape (N,) or None, default=None
-        Multiplies the loss of labelled rows and gradient and hessian of unlabelled ones. Weights of the booster's data
-        set are not seen by a custom objective.
+        Multiplies the loss of labelled rows and gradient and hessian of unlabelled ones. Boosters do not apply the
+        weights of their data sets to a custom objective.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes; ``"balanced"`` by the labelled counts.
-    lam : float, default=0
-        Adds lam (L H)_l to the labelled gradient (eq. 5); for ``"laplacian"`` lam L H to all rows.
-    correction : float, default=1
-        rho of ``"corrected"``.
-    sharpen : float, default=3
-        Power by which ``"targets"`` sharpens propagated labels; 1 leaves them alone.
-    hard : bool, default=False
-        Round the targets of ``"targets"`` to the most probable class.
-    guard : bool, default=True
-        Let a forest on the labelled rows speak beside the graph, each with the weight that the labels give it, so that
-        unlabelled rows do no harm where neighbours say nothing (see :func:`grbb_ext.teacher.weigh`). It needs X, and
-        works for ``rule="targets"`` with ``propagation="smooth"``; elsewhere the graph alone decides.
+    lam : float or None, default=None
+        Adds lam (L H)_l to the labelled gradient (eq. 5); for ``"laplacian"`` lam L H to all rows. None is that of
+        `rule`, 0 unless it is a spec.
     random_state : int, default=0
-        Seed of the trees of ``graph="refined"`` and of the guard.
-    solver, tol, memory_limit, n_jobs, verbose
-        Passed to :func:`make_propagation`.
+        Seed of all trees.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores.
+    verbose : bool, default=True
+        Draw progress bars on what takes more than two seconds.
 
     Returns
     -------
@@ -128,65 +245,147 @@ def grbb_objective(
     >>> float(np.mean((gradient < 0) == truth))
     1.0
     """
-    rule, propagation, hessian = choose_rule(preset, rule, propagation, hessian)
-    settings = Settings(
-        rule=rule,
+    recipe = Recipe.read(
+        graph=graph,
+        teacher=teacher,
         propagation=propagation,
-        hessian=hessian,
-        loss=loss,
-        unlabeled=unlabeled,
-        class_weight=class_weight,
+        rule=rule,
+        preset=preset,
         lam=lam,
-        correction=correction,
-        sharpen=sharpen,
-        hard=hard,
-        guard=guard,
+        class_weight=class_weight,
         random_state=random_state,
-        solver_settings={
-            "solver": solver,
-            "tol": tol,
-            "memory_limit": memory_limit,
-            "n_jobs": n_jobs,
-            "verbose": verbose,
-        },
     )
-    settings.check()
     # Wrong labels and weights are found before the graph, which may take minutes, is built.
     labels = read_labels(y, loss, classes, unlabeled)
-    if graph is None and labels.labeled.size == labels.n_rows:
-        graph = "knn"  # no row is told anything by its neighbours, so there is nothing to refine for
-    graph = choose_graph(graph, preset, rule)
-    if isinstance(graph, RefinedGraph) and (rule != "targets" or propagation != "smooth"):
-        # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
-        graph = replace(graph, max_nodes=None)
-    sample_weight = check_sample_weight(sample_weight, labels.n_rows)
-    if X is not None:
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows != labels.n_rows:
-            raise ValueError(f"X has {n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
-    W: sp.csr_array | RefinementBasis | None
-    search: dict[str, Any] = {
-        "n_neighbors": n_neighbors,
-        "weights": weights or ("binary" if preset == "paper" else "self-tuning"),
-        "metric": metric,
-        "method": method,
-        "scale": scale,
-        "n_jobs": n_jobs,
-        "verbose": verbose,
-    }
-    if isinstance(graph, RefinementBasis):  # an estimator has searched the neighbours already
-        W = graph
-    elif not isinstance(graph, str | RefinedGraph):
-        W = check_graph(graph, labels.n_rows)
-    elif rule == "labeled" and lam == 0:
-        W = None
-    elif X is None:
-        raise ValueError("Pass X, or a ready affinity as graph=.")
-    elif isinstance(graph, RefinedGraph):
-        W = make_basis(X, graph, random_state=random_state, **search)
-    else:
-        W = knn_graph(X, **search)
-    columns = None
-    if X is not None and guard and rule == "targets":
-        columns = W.columns if isinstance(W, RefinementBasis) else read_columns(X)
-    return GRBBObjective(np.asarray(y), labels, W, settings, sample_weight, columns)
+    weight = check_sample_weight(sample_weight, labels.n_rows)
+    table = None if X is None else read_table(X)
+    if table is not None and table.n_rows != labels.n_rows:
+        raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
+    if graph is None and labels.labeled.size == labels.n_rows and isinstance(recipe.graph, RefinedGraph):
+        recipe = replace(recipe, graph=_GRAPHS["knn"])  # without unlabelled rows there is nothing to refine for
+    prepared = PreparedGraph(labels.n_rows, table=table, n_jobs=n_jobs, verbose=verbose)
+    if recipe.needs_graph or not isinstance(recipe.graph, KNNGraph | SharedGraph):
+        # An estimator has read X already, and documents what becomes of missing values.
+        warn = not isinstance(X, Table)
+        prepared = prepare_graph(recipe.graph, table, labels.n_rows, n_jobs=n_jobs, verbose=verbose, warn_missing=warn)
+    return assemble(recipe, labels, weight, prepared)
+
+
+def assemble(
+    recipe: Recipe, labels: Labels, weight: NDArray[np.float64] | None, prepared: PreparedGraph
+) -> GRBBObjective:
+    """Make the objective of some rows from what was prepared of them.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The options.
+    labels : Labels
+        The labels.
+    weight : ndarray of shape (N,) or None
+        Weights of the rows.
+    prepared : PreparedGraph
+        Rows and graph.
+
+    Returns
+    -------
+    GRBBObjective
+    """
+    lesson = _taught(recipe, labels, prepared)
+    operator = lesson.propagation
+    W = prepared.W if operator is None else operator.W  # one copy serves both
+    unreachable = np.empty(0, dtype=np.intp)
+    if operator is not None:
+        unreachable = np.flatnonzero(~operator.reachable)
+        _warn_unreachable(unreachable.size, labels.n_rows)
+    parts = _rule_parts(recipe, labels, weight, operator, W, unreachable, lesson.targets)
+    return GRBBObjective(recipe, labels, weight, prepared, lesson, parts)
+
+
+def _taught(recipe: Recipe, labels: Labels, prepared: PreparedGraph) -> Lesson:
+    """Return the operator, and targets where the rule has any."""
+    if isinstance(recipe.rule, Targets):
+        if isinstance(recipe.teacher, Teacher):
+            lesson = _taught_before(recipe.teacher, labels, prepared)
+        else:
+            lesson = teach(prepared, labels, recipe.teacher, recipe.propagation, random_state=recipe.random_state)
+        if recipe.rule.hard and labels.classes is not None and lesson.targets is not None:
+            q = sharpened(lesson.targets, 1.0, hard=True)
+            q[labels.labeled] = labels.targets
+            return replace(lesson, targets=q)
+        return lesson
+    if recipe.rule.propagation is None:
+        return Lesson()
+    operator, refinement = spread(prepared, labels, recipe.propagation, random_state=recipe.random_state)
+    return Lesson(propagation=operator, refinement=refinement)
+
+
+def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) -> Lesson:
+    if prepared.table is None:
+        raise ValueError("A fitted teacher predicts targets from the columns of X: pass X.")
+    mine, theirs = labels.classes, teacher.labels.classes
+    mine, theirs = (None if classes is None else classes.tolist() for classes in (mine, theirs))
+    if mine != theirs:
+        raise ValueError(
+            f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
+            "teacher, or fit another one."
+        )
+    q = teacher.predict(prepared.table, n_jobs=prepared.n_jobs, verbose=prepared.verbose)
+    q[labels.labeled] = labels.targets
+    return Lesson(q, teacher)
+
+
+def _warn_unreachable(n_unreachable: int, n_rows: int) -> None:
+    if n_unreachable:
+        warn_caller(
+            f"{n_unreachable} of {n_rows} rows lie in a component of the graph without a label and get gradient 0 "
+            "(obj.unreachable_ names them). Raise n_neighbors, or label a row of each component.",
+            UnreachableRowsWarning,
+        )
+
+
+def _rule_parts(
+    recipe: Recipe,
+    labels: Labels,
+    weight: NDArray[np.float64] | None,
+    operator: Propagation | None,
+    W: sp.csr_array | None,
+    unreachable: NDArray[np.intp],
+    q: NDArray[np.float64] | None,
+) -> RuleParts:
+    rule, rows = recipe.rule, labels.labeled
+    of_class = class_weights(recipe.class_weight, labels)
+    of_row = np.ones(labels.n_rows) if weight is None else weight
+    weight_l = of_row[rows] * (1.0 if of_class is None else mixed_weight(labels.targets, of_class))
+    laplacian_of_all = isinstance(rule, Laplacian)
+    lam = 0.0 if laplacian_of_all else rule.lam
+    L = laplacian(W) if lam > 0 or laplacian_of_all else None
+    labeled = LabeledGradient(
+        labels.loss,
+        labels.targets,
+        weight_l,
+        rows,
+        np.arange(rows.size),
+        lam,
+        sp.csr_array(L[rows]) if lam > 0 and L is not None else None,
+        L.diagonal()[rows] if lam > 0 and L is not None else None,
+    )
+    if isinstance(rule, Targets):
+        assert q is not None
+        of_row = of_row * (1.0 if of_class is None else mixed_weight(q, of_class))
+        of_row[unreachable] = 0.0
+        weights = None if (of_row == 1.0).all() else of_row.astype(np.float32)
+        return RuleParts(labeled, targets=_frozen(q.astype(np.float32)), weights=weights)
+    parts = RuleParts(labeled, unreachable=unreachable, weights=None if weight is None else weight.astype(np.float32))
+    if laplacian_of_all:
+        assert operator is not None
+        reached = sp.diags_array(operator.reachable.astype(np.float64))
+        return replace(parts, L=sp.csr_array(reached @ L))
+    if operator is None:
+        return parts
+    return replace(parts, extend=DenseOperator(_frozen(operator.dense())))
+
+
+def _frozen(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    array.setflags(write=False)
+    return array

@@ -1,25 +1,39 @@
-"""The extension of values from labelled rows to all rows: the operator P and its solvers."""
+"""The extension of values from labelled rows to all rows: the operator P, its specs and its solvers."""
 
-from grbb_ext.propagation._base import Propagation
-from grbb_ext.propagation._harmonic import HarmonicPropagation, NonlocalPropagation
-from grbb_ext.propagation._make import PropagationKind, make_propagation
-from grbb_ext.propagation._nodes import AnchorPropagation, HungPropagation, among_all, anchor_matrix
-from grbb_ext.propagation._poisson import PoissonPropagation
-from grbb_ext.propagation._smooth import SmoothPropagation
-from grbb_ext.propagation._solvers import ConjugateGradientSolver, SolverError
+from grbb_ext.propagation._base import Propagation, PropagationSpec
+from grbb_ext.propagation._harmonic import Harmonic, HarmonicPropagation, Nonlocal, NonlocalPropagation
+from grbb_ext.propagation._nodes import AnchorNodes, NodePropagation, Nodes, among_all, node_matrix, reachable_shares
+from grbb_ext.propagation._poisson import Poisson, PoissonPropagation
+from grbb_ext.propagation._smooth import Smooth, SmoothPropagation
+from grbb_ext.propagation._solvers import ConjugateGradientSolver, DirectSolver, SolverError
+
+#: Short forms of ``propagation=``.
+PROPAGATIONS: dict[str, PropagationSpec] = {
+    "harmonic": Harmonic(),
+    "nonlocal": Nonlocal(),
+    "poisson": Poisson(),
+    "smooth": Smooth(),
+}
 
 __all__ = [
-    "AnchorPropagation",
+    "PROPAGATIONS",
+    "AnchorNodes",
     "ConjugateGradientSolver",
+    "DirectSolver",
+    "Harmonic",
     "HarmonicPropagation",
-    "HungPropagation",
+    "NodePropagation",
+    "Nodes",
+    "Nonlocal",
     "NonlocalPropagation",
+    "Poisson",
     "PoissonPropagation",
     "Propagation",
-    "PropagationKind",
+    "PropagationSpec",
+    "Smooth",
     "SmoothPropagation",
     "SolverError",
     "among_all",
-    "anchor_matrix",
-    "make_propagation",
+    "node_matrix",
+    "reachable_shares",
 ]

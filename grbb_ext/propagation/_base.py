@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -11,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext._spec import Spec
 from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.graph import check_graph, reachable_rows
 from grbb_ext.propagation._solvers import ConjugateGradientSolver, DirectSolver, SolverError
 
-Solver = Literal["auto", "direct", "cg", "chebyshev"]
 Apply = Callable[[NDArray[Any]], NDArray[Any]]
 Index = NDArray[np.intp]
 
@@ -24,30 +25,74 @@ _DIRECT_UP_TO = 3_000
 _COLUMNS_PER_BLOCK = 16
 
 
-class Propagation(ABC):
-    r"""A linear map from values on the n labelled rows to all N rows, :math:`\bar P = [I; P]`.
-
-    Labelled rows keep their values. Rows in a component without a label get 0.
+@dataclass(frozen=True)
+class PropagationSpec(Spec):
+    """How an operator is made: base of :class:`Smooth`, :class:`Harmonic`, :class:`Nonlocal` and :class:`Poisson`.
 
     Parameters
     ----------
-    graph : sparse matrix or array-like of shape (N, N)
-        Symmetric non-negative affinity W.
-    labeled : array-like of int of shape (n,)
-        The labelled rows; values are given in this order.
     solver : {"auto", "direct", "cg"}, default="auto"
         Sparse LU, conjugate gradients, or the one that suits the size (LU up to 3,000 unknowns).
     tol : float, default=1e-8
         Relative residual of the iterative solvers.
     memory_limit : float, default=2e9
-        Most bytes that :meth:`dense` may allocate.
-    n_jobs : int or None, default=None
-        Threads; None takes all cores.
-    verbose : bool, default=True
-        Draw a progress bar on what takes more than a few seconds.
+        Most bytes that :meth:`Propagation.dense` may allocate.
+    """
+
+    solver: Literal["auto", "direct", "cg", "chebyshev"] = "auto"
+    tol: float = 1e-8
+    memory_limit: float = 2e9
+
+    kind: ClassVar[str]
+    made: ClassVar[type[Propagation]]
+    solvers: ClassVar[tuple[str, ...]] = ("auto", "direct", "cg")
+
+    def __post_init__(self) -> None:
+        if self.solver not in self.solvers:
+            raise ValueError(f"solver must be one of {self.solvers} for {self.kind!r}, got {self.solver!r}.")
+        if not 0 < self.tol < 1:
+            raise ValueError(f"tol must lie between 0 and 1, got {self.tol!r}.")
+
+    def on(self, graph: Any, labeled: ArrayLike, *, n_jobs: int | None = None, verbose: bool = True) -> Propagation:
+        """Make the operator on a graph.
+
+        Parameters
+        ----------
+        graph : sparse matrix or array-like of shape (N, N)
+            Symmetric non-negative affinity W.
+        labeled : array-like of int of shape (n,)
+            The labelled rows; values are given in this order.
+        n_jobs : int or None, default=None
+            Threads; None takes all cores.
+        verbose : bool, default=True
+            Draw a progress bar on what takes more than two seconds.
+
+        Returns
+        -------
+        Propagation
+            An object with ``extend(values)`` and ``dense()``.
+        """
+        W = check_graph(graph)
+        return self.operator(W, _check_labeled(labeled, W.shape[0]), n_jobs=n_jobs, verbose=verbose)
+
+    def operator(
+        self, W: sp.csr_array, labeled: Index, *, n_jobs: int | None = None, verbose: bool = False
+    ) -> Propagation:
+        """Make the operator on an affinity that has been checked."""
+        return self.made(W, labeled, self, n_jobs=n_jobs, verbose=verbose)
+
+
+class Propagation(ABC):
+    r"""A linear map from values on the n labelled rows to all N rows, :math:`\bar P = [I; P]`.
+
+    Labelled rows keep their values. Rows in a component without a label get 0. Made by :meth:`PropagationSpec.on`.
 
     Attributes
     ----------
+    spec : PropagationSpec
+        How it was made; ``spec.on(graph, labeled)`` makes the same on another graph.
+    W : csr_array of shape (N, N)
+        The affinity.
     n_rows : int
         N.
     labeled : ndarray of shape (n,)
@@ -58,53 +103,38 @@ class Propagation(ABC):
         Rows that share a component with a label.
     """
 
-    kind: ClassVar[str]
     #: Whether P is non-negative with rows that sum to 1, so that P y is a probability and P h a curvature.
     stochastic: ClassVar[bool]
 
     def __init__(
         self,
-        graph: Any,
-        labeled: ArrayLike,
+        W: sp.csr_array,
+        labeled: Index,
+        spec: PropagationSpec,
         *,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        memory_limit: float = 2e9,
         n_jobs: int | None = None,
-        verbose: bool = True,
+        verbose: bool = False,
     ) -> None:
-        self.W = check_graph(graph)
-        self.n_rows: int = self.W.shape[0]
-        self.labeled = _check_labeled(labeled, self.n_rows)
-        if solver not in self._solvers():
-            raise ValueError(f"solver must be one of {self._solvers()} for {self.kind!r}, got {solver!r}.")
-        if not 0 < tol < 1:
-            raise ValueError(f"tol must lie between 0 and 1, got {tol!r}.")
-        self.solver, self.tol, self.memory_limit = solver, tol, memory_limit
+        self.W, self.labeled, self.spec = W, labeled, spec
+        self.n_rows: int = W.shape[0]
         self.n_jobs, self.verbose = n_jobs, verbose
-        self.reachable, self.component = reachable_rows(self.W, self.labeled)
+        self.reachable, self.component = reachable_rows(W, labeled)
+        self.free = self._free()
+
+    def _free(self) -> Index:
         unlabeled = self.reachable.copy()
         unlabeled[self.labeled] = False
-        self.free: Index = np.flatnonzero(unlabeled)
-
-    @classmethod
-    def _solvers(cls) -> tuple[str, ...]:
-        return ("auto", "direct", "cg")
+        return np.flatnonzero(unlabeled)
 
     @property
-    def params(self) -> dict[str, Any]:
-        """The settings with which the same operator can be built on another graph."""
-        names = ("solver", "tol", "memory_limit", "n_jobs", "verbose")
-        return {name: getattr(self, name) for name in names}
+    def kind(self) -> str:
+        """Name of the operator."""
+        return self.spec.kind
 
     @property
     def affinity(self) -> sp.csr_array:
         """The affinity whose Laplacian the operator uses: W itself, unless an operator reweighs it."""
         return self.W
-
-    def on(self, graph: Any, labeled: ArrayLike) -> Propagation:
-        """Build the same operator on another graph or from other labelled rows."""
-        return type(self)(graph, labeled, **self.params)
 
     def extend(self, values: ArrayLike) -> NDArray[np.float64]:
         """Extend values from the labelled rows to all rows.
@@ -147,11 +177,11 @@ class Propagation(ABC):
         MemoryError
             If it would need more than `memory_limit` bytes.
         """
-        n = self.labeled.size
+        n, limit = self.labeled.size, self.spec.memory_limit
         needed = 4 * self.n_rows * n
-        if needed > self.memory_limit:
+        if needed > limit:
             raise MemoryError(
-                f"P has {self.n_rows} x {n} entries ({needed / 1e9:.1f} GB), over memory_limit={self.memory_limit:.3g}"
+                f"P has {self.n_rows} x {n} entries ({needed / 1e9:.1f} GB), over memory_limit={limit:.3g}"
                 " bytes. Raise memory_limit, or use rule='targets', which never forms P."
             )
         P_bar = np.zeros((self.n_rows, n), dtype=np.float32)
@@ -192,16 +222,16 @@ class Propagation(ABC):
 
     @property
     def _direct(self) -> bool:
-        return self.solver == "direct" or (self.solver == "auto" and self.n_rows <= _DIRECT_UP_TO)
+        return self.spec.solver == "direct" or (self.spec.solver == "auto" and self.n_rows <= _DIRECT_UP_TO)
 
     def _solve(self, A: sp.csr_array) -> Apply:
         """Return a solver of A x = b."""
-        return DirectSolver(A) if self._direct else ConjugateGradientSolver(A, self.tol)
+        return DirectSolver(A) if self._direct else ConjugateGradientSolver(A, self.spec.tol)
 
     @property
     def _allowed(self) -> float:
         """How far from 1 the rows of P may sum."""
-        return max(1e-5, 1e3 * self.tol)
+        return max(1e-5, 1e3 * self.spec.tol)
 
     def _check_row_sums(self, sums: NDArray[np.float64]) -> None:
         """Raise unless P 1 = 1: an error in the solution that the residual alone does not show."""

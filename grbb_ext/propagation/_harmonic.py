@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.graph import laplacian
-from grbb_ext.propagation._base import Apply, Propagation, distance_from_one
+from grbb_ext.propagation._base import Apply, Propagation, PropagationSpec, distance_from_one
 from grbb_ext.propagation._solvers import ConjugateGradientSolver
 
 # Two steps are enough unless the matrix is beyond double precision.
@@ -36,11 +37,10 @@ class HarmonicPropagation(Propagation):
 
     >>> import numpy as np
     >>> W = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
-    >>> HarmonicPropagation(W, [0, 3]).extend([0.0, 3.0]).round(9).tolist()
+    >>> Harmonic().on(W, [0, 3]).extend([0.0, 3.0]).round(9).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
 
-    kind = "harmonic"
     stochastic = True
 
     @cached_property
@@ -83,11 +83,9 @@ class NonlocalPropagation(HarmonicPropagation):
     --------
     >>> import numpy as np
     >>> W = np.ones((4, 4)) - np.eye(4)
-    >>> NonlocalPropagation(W, [0, 3]).extend([0.0, 1.0]).tolist()
+    >>> Nonlocal().on(W, [0, 3]).extend([0.0, 1.0]).tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-
-    kind = "nonlocal"
 
     @property
     def affinity(self) -> sp.csr_array:
@@ -97,3 +95,19 @@ class NonlocalPropagation(HarmonicPropagation):
         W = self.W.tocoo()
         factor = np.where(touches[W.row] | touches[W.col], self.n_rows / self.labeled.size, 1.0)
         return sp.csr_array(sp.coo_array((W.data * factor, (W.row, W.col)), shape=W.shape))
+
+
+@dataclass(frozen=True)
+class Harmonic(PropagationSpec):
+    """The harmonic extension, see :class:`HarmonicPropagation`; the fields are those of :class:`PropagationSpec`."""
+
+    kind = "harmonic"
+    made = HarmonicPropagation
+
+
+@dataclass(frozen=True)
+class Nonlocal(PropagationSpec):
+    """The nonlocal extension, see :class:`NonlocalPropagation`; the fields are those of :class:`PropagationSpec`."""
+
+    kind = "nonlocal"
+    made = NonlocalPropagation

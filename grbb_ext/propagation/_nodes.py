@@ -1,29 +1,108 @@
-"""Operators on a few nodes, with every other row a weighted mean of its nearest nodes."""
+"""Operators on a few nodes: every other row is a weighted mean of its nearest nodes."""
 
 from __future__ import annotations
 
-import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.neighbors import NearestNeighbors
 
-from grbb_ext.graph import edge_weights, nearest_neighbors
-from grbb_ext.propagation._base import Propagation
-from grbb_ext.propagation._make import PropagationKind, make_propagation
-from grbb_ext.propagation._smooth import SmoothPropagation, _Kernel
-from grbb_ext.table import Scale, column_factors
+from grbb_ext._checks import positive_int
+from grbb_ext._threads import row_blocks
+from grbb_ext.graph import NodeIndex, edge_weights, nearest_neighbors
+from grbb_ext.propagation._base import Propagation, PropagationSpec
+from grbb_ext.propagation._smooth import Smooth, SmoothPropagation, _Kernel
+from grbb_ext.table import DistanceSpace, Table
+
+Index = NDArray[np.integer[Any]]
+
+_ROWS_PER_BLOCK = 65_536
 
 
-class HungPropagation(SmoothPropagation):
-    r"""The operator :math:`P = Z P_S`: kernel regression on M nodes, and means of them for all other rows.
+class Nodes(ABC):
+    r"""An operator on M nodes, and the weights by which any row hangs on them: :math:`P = Z P_M`.
 
-    :math:`P_S` is a :class:`SmoothPropagation` on a graph of nodes, among them the labelled rows. A row of the sparse Z
+    :math:`P_M` extends values from the n labelled rows, which are nodes, to all nodes. A row of the sparse Z weighs
+    the nearest nodes of a row of a table. It depends on the row's own columns and on the nodes alone. So it can be
+    made for any rows, by any machine, and nothing but the nodes has to be in one place.
+
+    Attributes
+    ----------
+    operator : Propagation
+        On the nodes.
+    """
+
+    operator: Propagation
+
+    @abstractmethod
+    def nearest(self, table: Table) -> tuple[Index, NDArray[np.floating[Any]]]:
+        """Find the nodes of any rows.
+
+        Parameters
+        ----------
+        table : Table
+            R rows.
+
+        Returns
+        -------
+        index : ndarray of int of shape (R, s)
+            Numbers of the nodes.
+        share : ndarray of float of shape (R, s)
+            Their weights, with sum 1 in each row. Nodes that no label reaches have weight 0, and where there are no
+            others all are 0.
+        """
+
+    def Z(self, table: Table) -> sp.csr_array:
+        """Return the weights of the nodes for any rows, of shape (R, M)."""
+        return node_matrix(*self.nearest(table), self.operator.n_rows)
+
+    def extend(self, table: Table, values: ArrayLike) -> NDArray[np.float64]:
+        """Extend values of shape (n,) or (n, K) from the labelled rows to any rows."""
+        return np.asarray(self.Z(table) @ self.operator.extend(values))
+
+
+def node_matrix(index: Index, share: NDArray[np.floating[Any]], n_nodes: int) -> sp.csr_array:
+    """Return Z from what :meth:`Nodes.nearest` found.
+
+    Examples
+    --------
+    >>> index, share = np.array([[0, 2]], dtype=np.int32), np.array([[0.25, 0.75]], dtype=np.float32)
+    >>> node_matrix(index, share, 3).toarray().tolist()
+    [[0.25, 0.0, 0.75]]
+    """
+    kind = np.int32 if index.size <= np.iinfo(np.int32).max else np.int64
+    start = np.arange(0, index.size + 1, index.shape[1], dtype=kind)
+    columns = index.ravel().astype(kind, copy=False)
+    return sp.csr_array((share.ravel(), columns, start), shape=(index.shape[0], n_nodes))
+
+
+def reachable_shares(
+    index: Index, share: NDArray[np.floating[Any]], reachable: NDArray[np.bool_]
+) -> NDArray[np.floating[Any]]:
+    """Leave out nodes that no label reaches; the weights of the others sum to 1 again.
+
+    Examples
+    --------
+    >>> share = np.array([[0.5, 0.5], [0.7, 0.3]])
+    >>> reachable_shares(np.array([[0, 1], [1, 1]]), share, np.array([True, False])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    if reachable.all():
+        return share
+    kept = share * reachable[index]
+    total = kept.sum(axis=1, keepdims=True)
+    return np.asarray(kept / np.where(total > 0, total, 1.0))
+
+
+class NodePropagation(SmoothPropagation):
+    r"""Kernel regression on M nodes, and means of them for all other of N rows: :math:`P = Z P_M`.
+
+    :math:`P_M` is a :class:`SmoothPropagation` on a graph of nodes, among them the labelled rows. A row of the sparse Z
     sums to 1: it is a unit vector for a node, and weighs the nearest nodes of any other row. The kernel of all
-    rows is :math:`Z K_S Z^\top`. The work is that of M rows, and one product with Z.
+    rows is :math:`Z K_M Z^\top`. The work is that of M rows, and one product with Z.
 
     Parameters
     ----------
@@ -45,17 +124,14 @@ class HungPropagation(SmoothPropagation):
     --------
     >>> path = np.diag([1.0, 1.0], 1) + np.diag([1.0, 1.0], -1)
     >>> Z = sp.csr_array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0.5, 0.5]])
-    >>> P = HungPropagation(SmoothPropagation(path, [0, 2]), Z, np.array([0, 1, 2]))
+    >>> P = NodePropagation(Smooth().on(path, [0, 2]), Z, np.array([0, 1, 2]))
     >>> P.extend([-1.0, 1.0]).round(3).tolist()
     [-1.0, 0.0, 1.0, 0.5]
     """
 
     def __init__(self, on_nodes: SmoothPropagation, Z: sp.csr_array, nodes: NDArray[np.intp]) -> None:
-        self.on_nodes, self.nodes = on_nodes, nodes
-        settings = on_nodes.params
-        self.tau, self.power, self.noise = settings["tau"], settings["power"], settings["noise"]
-        self.solver, self.tol, self.memory_limit = settings["solver"], settings["tol"], settings["memory_limit"]
-        self.n_jobs, self.verbose = settings["n_jobs"], settings["verbose"]
+        self.on_nodes, self.nodes, self.spec = on_nodes, nodes, on_nodes.spec
+        self.n_jobs, self.verbose = on_nodes.n_jobs, on_nodes.verbose
         self.n_rows = Z.shape[0]
         self.W = among_all(on_nodes.W, nodes, self.n_rows)
         self.labeled = nodes[on_nodes.labeled]
@@ -64,13 +140,7 @@ class HungPropagation(SmoothPropagation):
         # The component of any of its nodes: where a row hangs on several components, that of the first.
         self.component = np.full(self.n_rows, -1, dtype=np.intp)
         self.component[self.reachable] = on_nodes.component[self.Z.indices[self.Z.indptr[:-1][self.reachable]]]
-        unlabeled = self.reachable.copy()
-        unlabeled[self.labeled] = False
-        self.free = np.flatnonzero(unlabeled)
-
-    def on(self, graph: Any, labeled: ArrayLike) -> Propagation:
-        """Build the smooth operator on a graph whose nodes are all rows."""
-        return SmoothPropagation(graph, labeled, **self.params)
+        self.free = self._free()
 
     @property
     def _kernel(self) -> _Kernel:
@@ -81,7 +151,7 @@ class HungPropagation(SmoothPropagation):
         return self.on_nodes._direct
 
     def kernel_product(self, values: NDArray[np.floating[Any]], *, rough: bool = False) -> NDArray[np.floating[Any]]:
-        r"""Return K times values on all rows, :math:`K = Z K_S Z^\top`; see :class:`SmoothPropagation`."""
+        r"""Return K times values on all rows, :math:`K = Z K_M Z^\top`; see :class:`SmoothPropagation`."""
         gathered = np.asarray(self.Z.T @ values, dtype=values.dtype)
         return np.asarray(self.Z @ self.on_nodes.kernel_product(gathered, rough=rough), dtype=values.dtype)
 
@@ -115,33 +185,24 @@ def _to_reachable(Z: sp.csr_array, reachable: NDArray[np.bool_]) -> sp.csr_array
     return Z
 
 
-_ROWS_PER_BLOCK = 65_536
+class AnchorNodes(Nodes):
+    r"""Anchors as nodes: k-means centres of a sample of the rows, after Liu, He and Chang [1]_.
 
-
-class AnchorPropagation:
-    r"""The factored operator :math:`P = Z P_A`, after Liu, He and Chang [1]_.
-
-    Anchors are k-means centres of a sample of the rows. They carry a neighbour graph, on which each labelled row hangs
-    by its nearest anchors. One of the operators of :func:`grbb_ext.make_propagation` on that graph extends values from
-    the n labelled rows to the A anchors, :math:`P_A` (A x n). Every other row, seen before or not, is a weighted mean
-    of its s nearest anchors: the rows of the sparse Z sum to 1,
+    The anchors carry a neighbour graph, on which each labelled row hangs by its nearest anchors. Every other row, seen
+    before or not, is a weighted mean of its s nearest anchors,
 
     .. math:: Z_{ia} \propto \exp\bigl(-d(x_i, c_a)^2 / r_i^2\bigr), \qquad r_i = \text{distance to the s-th anchor}.
 
-    Z is made from a row's own features and the anchors alone, so that many machines can make it, each for its own
-    rows, and nothing but the sample and the labelled rows has to be in one place.
-
     Parameters
     ----------
-    sample : array-like of shape (M, d)
-        Rows from which the anchors are made; a few dozen for each anchor will do. NaN is replaced by the column's
-        median in the sample.
-    labeled : array-like of shape (n, d)
+    sample : Table
+        Rows from which the anchors are made; a few dozen for each anchor will do.
+    labeled : Table
         The labelled rows; values are given in this order.
-    kind : {"smooth", "nonlocal", "harmonic", "poisson"}, default="smooth"
+    propagation : PropagationSpec, default=Smooth()
         The operator on the anchors.
     n_anchors : int, default=1000
-        A, at most M. More anchors follow finer structure.
+        A, at most the number of distinct rows of the sample. More anchors follow finer structure.
     n_neighbors : int, default=9
         Neighbours of an anchor in the graph of anchors.
     n_nearest : int, default=5
@@ -150,18 +211,15 @@ class AnchorPropagation:
         Scaling of columns as in :func:`grbb_ext.knn_graph`, estimated on the sample.
     random_state : int, default=0
         Seed of k-means.
-    **settings
-        Of the operator: `solver`, `tol`, `memory_limit`, `n_jobs`, `verbose`, and for ``"smooth"`` `tau`, `power`,
-        `noise`.
+    n_jobs, verbose
+        As in :meth:`PropagationSpec.on`.
 
     Attributes
     ----------
-    kind : str
-        The operator on the anchors.
-    stochastic : bool
-        Whether P is non-negative with rows that sum to 1.
     anchors : ndarray of shape (A, d)
-        The centres, in scaled columns.
+        The centres, in the columns of ``space``.
+    space : DistanceSpace
+        The columns that distances are taken of.
     operator : Propagation
         On A + n nodes: first the anchors, then the labelled rows.
 
@@ -171,119 +229,55 @@ class AnchorPropagation:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.datasets import make_moons
+    >>> from grbb_ext.table import read_table
     >>> X, truth = make_moons(2000, noise=0.1, random_state=0)
-    >>> P = AnchorPropagation(X, X[:10], n_anchors=100)
-    >>> P.Z(X).shape, P.P_A.shape
-    ((2000, 100), (100, 10))
-    >>> float(np.mean((P.extend(X, 2.0 * truth[:10] - 1.0) > 0) == truth)) > 0.98
+    >>> table = read_table(X)
+    >>> P = AnchorNodes(table, table.take(np.arange(10)), n_anchors=100)
+    >>> P.Z(table).shape, P.operator.dense().shape
+    ((2000, 110), (110, 10))
+    >>> float(np.mean((P.extend(table, 2.0 * truth[:10] - 1.0) > 0) == truth)) > 0.98
     True
     """
 
     def __init__(
         self,
-        sample: ArrayLike,
-        labeled: ArrayLike,
+        sample: Table,
+        labeled: Table,
+        propagation: PropagationSpec | None = None,
         *,
-        kind: PropagationKind = "smooth",
         n_anchors: int = 1000,
         n_neighbors: int = 9,
         n_nearest: int = 5,
-        scale: Scale = "auto",
+        scale: Any = "auto",
         random_state: int = 0,
-        **settings: Any,
+        n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
-        rows, hung = _floats(sample, "sample"), _floats(labeled, "labeled")
-        if rows.shape[1] != hung.shape[1]:
-            raise ValueError(f"sample has {rows.shape[1]} columns but the labelled rows have {hung.shape[1]}.")
         for name, value in (("n_anchors", n_anchors), ("n_neighbors", n_neighbors), ("n_nearest", n_nearest)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}.")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value has no median
-            median = np.nanmedian(rows, axis=0)
-        self._median = np.where(np.isnan(median), 0.0, median)
-        self._factor = column_factors(np.where(np.isnan(rows), self._median, rows), scale)
-        self.anchors = _centers(self._columns(rows), int(n_anchors), random_state)
+            positive_int(value, name)
+        self.space = DistanceSpace.fit(sample, scale=scale, warn_missing=False)
+        self.anchors = _centers(self.space(sample), int(n_anchors), random_state)
         n_centers = self.anchors.shape[0]
         if n_centers <= max(n_neighbors, n_nearest):
             raise ValueError(
                 f"{n_centers} anchors are too few for n_neighbors={n_neighbors} and n_nearest={n_nearest}: give a "
                 "larger sample of different rows, or more anchors."
             )
-        self._n_nearest = int(n_nearest)
-        self._index = NearestNeighbors(n_neighbors=self._n_nearest, algorithm="brute").fit(self.anchors)
-        W = self._graph(self._columns(hung), int(n_neighbors))
-        self.operator = make_propagation(kind, W, np.arange(n_centers, W.shape[0]), **settings)
-        self.kind, self.stochastic = kind, self.operator.stochastic
-        self._reachable = self.operator.reachable[:n_centers]
+        self._index = NodeIndex(self.anchors, int(n_nearest), "euclidean", "brute", n_jobs)
+        W = self._graph(self.space(labeled), int(n_neighbors))
+        nodes = np.arange(n_centers, W.shape[0])
+        self.operator = (propagation or Smooth()).operator(W, nodes, n_jobs=n_jobs, verbose=verbose)
 
-    @property
-    def P_A(self) -> NDArray[np.float32]:
-        """The dense factor on the anchors, of shape (A, n)."""
-        return np.asarray(self.operator.dense()[: self.anchors.shape[0]])
-
-    def extend_to_anchors(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Extend values of shape (n,) or (n, K) from the labelled rows to the anchors, without forming P_A."""
-        return self.operator.extend(values)[: self.anchors.shape[0]]
-
-    def nearest(self, X: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Find the anchors of any rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (M, d)
-            Rows, with the columns of the sample.
-
-        Returns
-        -------
-        index : ndarray of int32 of shape (M, s)
-            Numbers of the nearest anchors.
-        share : ndarray of float32 of shape (M, s)
-            The non-zero entries of Z; they sum to 1. Anchors that no label reaches take no part, and where there are no
-            others all are 0.
-        """
-        columns = self._columns(_floats(X, "X"))
-        index = np.empty((columns.shape[0], self._n_nearest), dtype=np.int32)
-        share = np.empty(index.shape, dtype=np.float32)
-        for start in range(0, columns.shape[0], _ROWS_PER_BLOCK):
-            rows = slice(start, start + _ROWS_PER_BLOCK)
-            distance, index[rows] = self._index.kneighbors(columns[rows])
+    def nearest(self, table: Table) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Find the anchors of any rows; see :meth:`Nodes.nearest`."""
+        blocks = []
+        for rows in row_blocks(table.n_rows, _ROWS_PER_BLOCK):
+            index, distance = self._index.search(self.space(table.take(rows)))
             weight = np.exp(-((distance / np.maximum(distance[:, -1:], np.finfo(np.float64).tiny)) ** 2))
-            weight *= self._reachable[index[rows]]
-            total = weight.sum(axis=1, keepdims=True)
-            share[rows] = weight / np.where(total > 0, total, 1.0)
-        return index, share
-
-    def Z(self, X: ArrayLike) -> sp.csr_array:
-        """Return the sparse factor of any rows, of shape (M, A)."""
-        return anchor_matrix(*self.nearest(X), self.anchors.shape[0])
-
-    def extend(self, X: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-        """Extend values from the labelled rows to any rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (M, d)
-            Rows. A labelled row among them gets the mean of its anchors like any other.
-        values : array-like of shape (n,) or (n, K)
-            Values on the labelled rows.
-
-        Returns
-        -------
-        ndarray of shape (M,) or (M, K)
-            Z P_A values.
-        """
-        return np.asarray(self.Z(X) @ self.extend_to_anchors(values))
-
-    def _columns(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-        if rows.shape[1] != self._median.size:
-            raise ValueError(f"X must have the {self._median.size} columns of the sample, got {rows.shape[1]}.")
-        missing = np.isnan(rows)
-        if missing.any():
-            rows = np.where(missing, self._median, rows).astype(rows.dtype)
-        return rows if self._factor is None else np.asarray(rows * self._factor.astype(rows.dtype))
+            share = reachable_shares(index, weight / weight.sum(axis=1, keepdims=True), self.operator.reachable)
+            blocks.append((index.astype(np.int32), share.astype(np.float32)))
+        return np.concatenate([index for index, _ in blocks]), np.concatenate([share for _, share in blocks])
 
     def _graph(self, labeled: NDArray[np.floating[Any]], n_neighbors: int) -> sp.csr_array:
         """Join anchors to their nearest anchors, and each labelled row to its own, with self-tuning weights."""
@@ -292,7 +286,7 @@ class AnchorPropagation:
         radius = distances[:, -1]
         source, target, distance = np.repeat(np.arange(A), n_neighbors), neighbors.ravel(), distances.ravel()
         among = edge_weights("self-tuning", distance**2, radius[source], radius[target], None)
-        reach, hooks = self._index.kneighbors(labeled)
+        hooks, reach = self._index.search(labeled)
         n, s = hooks.shape
         hung = edge_weights("self-tuning", reach.ravel() ** 2, np.repeat(reach[:, -1], s), radius[hooks.ravel()], None)
         i = np.concatenate([source, A + np.repeat(np.arange(n), s)])
@@ -301,37 +295,9 @@ class AnchorPropagation:
         return sp.csr_array(directed.maximum(directed.T))
 
 
-def anchor_matrix(index: NDArray[np.int32], share: NDArray[np.float32], n_anchors: int) -> sp.csr_array:
-    """Return Z from what :meth:`AnchorPropagation.nearest` found.
-
-    Examples
-    --------
-    >>> index, share = np.array([[0, 2]], dtype=np.int32), np.array([[0.25, 0.75]], dtype=np.float32)
-    >>> anchor_matrix(index, share, 3).toarray().tolist()
-    [[0.25, 0.0, 0.75]]
-    """
-    kind = np.int32 if index.size <= np.iinfo(np.int32).max else np.int64
-    start = np.arange(0, index.size + 1, index.shape[1], dtype=kind)
-    columns = index.ravel().astype(kind, copy=False)
-    return sp.csr_array((share.ravel(), columns, start), shape=(index.shape[0], n_anchors))
-
-
-def _floats(X: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
-    rows = np.asarray(X)
-    if rows.dtype not in (np.float32, np.float64):
-        try:
-            rows = rows.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} has columns that are not numbers ({error}). Encode them first.") from error
-    if rows.ndim != 2:
-        raise ValueError(f"{name} must be two-dimensional (rows x columns), got shape {rows.shape}.")
-    if np.isinf(rows).any():
-        raise ValueError(f"{name} holds infinite values. Replace them by NaN (missing) or by a finite number.")
-    return rows
-
-
-def _centers(rows: NDArray[np.floating[Any]], n_anchors: int, seed: int) -> NDArray[np.floating[Any]]:
+def _centers(rows: Any, n_anchors: int, seed: int) -> NDArray[np.floating[Any]]:
     """Return k-means centres, or the distinct rows themselves where there are no more than asked for."""
+    rows = rows.toarray() if sp.issparse(rows) else rows
     distinct = np.unique(rows, axis=0)
     if distinct.shape[0] <= n_anchors:
         return distinct

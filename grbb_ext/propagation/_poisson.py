@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.graph import laplacian
-from grbb_ext.propagation._base import Apply, Propagation
+from grbb_ext.propagation._base import Apply, Propagation, PropagationSpec
 
 
 class PoissonPropagation(Propagation):
@@ -30,11 +31,10 @@ class PoissonPropagation(Propagation):
     --------
     >>> import numpy as np
     >>> W = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
-    >>> PoissonPropagation(W, [0, 3]).extend([-1.0, 1.0]).round(3).tolist()
+    >>> Poisson().on(W, [0, 3]).extend([-1.0, 1.0]).round(3).tolist()
     [-1.0, -0.667, 0.667, 1.0]
     """
 
-    kind = "poisson"
     stochastic = False
 
     @cached_property
@@ -99,3 +99,11 @@ class PoissonPropagation(Propagation):
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         mean, sources = self._centered(values)
         return (mean + self._scale * self._pseudo_inverse(sources))[self.free]
+
+
+@dataclass(frozen=True)
+class Poisson(PropagationSpec):
+    """Poisson learning, see :class:`PoissonPropagation`; the fields are those of :class:`PropagationSpec`."""
+
+    kind = "poisson"
+    made = PoissonPropagation

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from grbb_ext._checks import positive_int
 from grbb_ext._threads import row_blocks
 from grbb_ext.graph import normalized_laplacian
-from grbb_ext.propagation._base import _COLUMNS_PER_BLOCK, Apply, Propagation
+from grbb_ext.propagation._base import _COLUMNS_PER_BLOCK, Apply, Propagation, PropagationSpec
 from grbb_ext.propagation._solvers import ChebyshevPower
 
 _LARGEST_TAU = 0.05
@@ -46,21 +48,6 @@ class SmoothPropagation(Propagation):
     label, near 0 many length scales away. ``tau="auto"`` takes the largest of .05, .05/4, .05/16, ... at which the
     median row has a reach of at least one half; with 20 labels on real data that is .05 itself.
 
-    Parameters
-    ----------
-    graph, labeled, tol, memory_limit, n_jobs, verbose
-        As in :class:`Propagation`.
-    solver : {"auto", "direct", "cg", "chebyshev"}, default="auto"
-        ``"chebyshev"`` applies all p powers in one recurrence. ``"auto"`` takes it beyond 3,000 rows, with the block
-        of labelled rows, which is nearly all of the work, in single precision and half of the time: values
-        that are extended are off by less than 2e-4.
-    tau : float or "auto", default="auto"
-        Shift of the spectrum; larger is more local. ``tau_`` tells what was chosen.
-    power : int, default=3
-        p, the smoothness.
-    noise : float, default=0.1
-        :math:`\epsilon`, the variance of the labels about the function.
-
     References
     ----------
     .. [1] Borovitskiy et al., "Matern Gaussian processes on graphs", AISTATS 2021.
@@ -69,40 +56,24 @@ class SmoothPropagation(Propagation):
     --------
     >>> import numpy as np
     >>> W = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
-    >>> P = SmoothPropagation(W, [0, 3])
+    >>> P = Smooth().on(W, [0, 3])
     >>> P.extend([-1.0, 1.0]).round(3).tolist(), P.tau_
     ([-1.0, -0.02, 0.02, 1.0], 0.05)
     """
 
-    kind = "smooth"
     stochastic = False
 
-    def __init__(
-        self,
-        graph: Any,
-        labeled: ArrayLike,
-        *,
-        tau: float | Literal["auto"] = "auto",
-        power: int = 3,
-        noise: float = 0.1,
-        **settings: Any,
-    ) -> None:
-        for name, value in {"tau": _LARGEST_TAU if tau == "auto" else tau, "noise": noise}.items():
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be a positive number, got {value!r}.")
-        if isinstance(power, bool) or not isinstance(power, int | np.integer) or power < 1:
-            raise ValueError(f"power must be a positive integer, got {power!r}.")
-        super().__init__(graph, labeled, **settings)
-        self.tau, self.power, self.noise = tau, int(power), float(noise)
-
-    @classmethod
-    def _solvers(cls) -> tuple[str, ...]:
-        return (*super()._solvers(), "chebyshev")
+    spec: Smooth
 
     @property
-    def params(self) -> dict[str, Any]:
-        """The settings with which the same operator can be built on another graph."""
-        return super().params | {"tau": self.tau, "power": self.power, "noise": self.noise}
+    def power(self) -> int:
+        """The smoothness p."""
+        return self.spec.power
+
+    @property
+    def noise(self) -> float:
+        r"""The variance :math:`\epsilon` of the labels about the function."""
+        return self.spec.noise
 
     @property
     def tau_(self) -> float:
@@ -115,8 +86,8 @@ class SmoothPropagation(Propagation):
     @cached_property
     def _kernel(self) -> _Kernel:
         L_n = normalized_laplacian(self.W)
-        if self.tau != "auto":
-            return self._kernel_at(float(self.tau), L_n)
+        if self.spec.tau != "auto":
+            return self._kernel_at(float(self.spec.tau), L_n)
         tau = _LARGEST_TAU
         while True:
             kernel = self._kernel_at(tau, L_n)
@@ -130,8 +101,10 @@ class SmoothPropagation(Propagation):
     def _kernel_at(self, tau: float, L_n: sp.csr_array) -> _Kernel:
         power = self._power(tau, L_n, self.labeled)
         rough = power
-        if self.solver == "auto" and isinstance(power, ChebyshevPower):
-            rough = ChebyshevPower(L_n.astype(np.float32), self.labeled, tau, self.power, max(self.tol, _ROUGH_TOL))
+        if self.spec.solver == "auto" and isinstance(power, ChebyshevPower):
+            rough = ChebyshevPower(
+                L_n.astype(np.float32), self.labeled, tau, self.power, max(self.spec.tol, _ROUGH_TOL)
+            )
         n = self.labeled.size
         K_ll = np.empty((n, n))
 
@@ -145,8 +118,8 @@ class SmoothPropagation(Propagation):
 
     def _power(self, tau: float, L_n: sp.csr_array, rows: NDArray[np.intp]) -> Apply:
         r"""Return the map from values on these rows, 0 elsewhere, to :math:`(L_n + \tau I)^{-p}` of them."""
-        if self.solver == "chebyshev" or (self.solver == "auto" and not self._direct):
-            return ChebyshevPower(L_n, rows, tau, self.power, self.tol)
+        if self.spec.solver == "chebyshev" or (self.spec.solver == "auto" and not self._direct):
+            return ChebyshevPower(L_n, rows, tau, self.power, self.spec.tol)
         solve = self._solve(sp.csr_array(L_n + tau * sp.eye_array(self.n_rows, format="csr")))
 
         def repeated(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -187,7 +160,7 @@ class SmoothPropagation(Propagation):
         Examples
         --------
         >>> W = np.diag([1.0, 1.0], 1) + np.diag([1.0, 1.0], -1)
-        >>> P = SmoothPropagation(W, [0, 2])
+        >>> P = Smooth().on(W, [0, 2])
         >>> P.kernel_product(np.eye(3)).round(3).tolist()
         [[1.0, 1.414, 1.0], [1.414, 2.0, 1.414], [1.0, 1.414, 1.0]]
         """
@@ -209,10 +182,10 @@ class SmoothPropagation(Propagation):
 
     @cached_property
     def _rough_power(self) -> Apply:
-        if self._direct or self.solver == "cg":
+        if self._direct or self.spec.solver == "cg":
             return self._full_power
         L_n = normalized_laplacian(self.W).astype(np.float32)
-        return ChebyshevPower(L_n, np.arange(self.n_rows), self._kernel.tau, self.power, max(self.tol, _ROUGH_TOL))
+        return ChebyshevPower(L_n, np.arange(self.n_rows), self._kernel.tau, self.power, max(self.spec.tol, _ROUGH_TOL))
 
     def leave_one_out(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Predict the value of each labelled row from those of the others.
@@ -234,7 +207,7 @@ class SmoothPropagation(Propagation):
         Examples
         --------
         >>> W = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
-        >>> SmoothPropagation(W, [0, 1, 3]).leave_one_out(np.array([1.0, 1.0, -1.0])).round(2).tolist()
+        >>> Smooth().on(W, [0, 1, 3]).leave_one_out(np.array([1.0, 1.0, -1.0])).round(2).tolist()
         [0.15, 0.02, 0.77]
         """
         inverse = cho_solve(self._kernel.factor, np.eye(self.labeled.size))
@@ -246,3 +219,39 @@ class SmoothPropagation(Propagation):
 
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._regress(self._kernel, values)
+
+
+@dataclass(frozen=True)
+class Smooth(PropagationSpec):
+    r"""Kernel regression on the graph, the default operator; see :class:`SmoothPropagation`.
+
+    Parameters
+    ----------
+    solver : {"auto", "direct", "cg", "chebyshev"}, default="auto"
+        ``"chebyshev"`` applies all p powers in one recurrence. ``"auto"`` takes it beyond 3,000 rows, with the block
+        of labelled rows, which is nearly all of the work, in single precision and half of the time: values
+        that are extended are off by less than 2e-4.
+    tol, memory_limit
+        As in :class:`PropagationSpec`.
+    tau : float or "auto", default="auto"
+        Shift of the spectrum; larger is more local. ``tau_`` of the operator is what was chosen.
+    power : int, default=3
+        p, the smoothness.
+    noise : float, default=0.1
+        :math:`\epsilon`, the variance of the labels about the function.
+    """
+
+    tau: float | Literal["auto"] = "auto"
+    power: int = 3
+    noise: float = 0.1
+
+    kind = "smooth"
+    made = SmoothPropagation
+    solvers = ("auto", "direct", "cg", "chebyshev")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in {"tau": _LARGEST_TAU if self.tau == "auto" else self.tau, "noise": self.noise}.items():
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        positive_int(self.power, "power")

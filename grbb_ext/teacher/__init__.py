@@ -1,37 +1,34 @@
-"""How far to trust the graph: two experts, weighed by what each says about labels it has not seen.
+"""The teacher: what the labels imply for any row.
 
-On some tables neighbours say nothing about the labels, and a booster that is told propagated labels does worse than
-one that sees the labelled rows alone. So a forest on the labelled rows (:func:`labeled_forest`) speaks beside the
-graph, and the labels tell how much each counts (:func:`weigh`), together with all rows: a graph on which the
-function of the forest is smooth deserves more trust (:func:`smoothness`).
-
-
-The refined graph: neighbours by distance, ranked again by what trees say about the propagated labels.
-
-Distances on raw columns count every column alike. Trees grown on the propagated labels do not: two rows that often
-share a leaf agree in the columns that matter. So labels are propagated on the plain graph, trees are fitted to them,
-and the neighbours of each row are chosen anew among its nearest (:class:`grbb_ext.RefinedGraph`).
+Experts learn from the labelled rows: labels propagated on a neighbour graph, which trees refine, and a forest. On some
+tables neighbours have nothing to do with the labels, on others nearly everything. So experts are averaged, with weights
+from held-out labels (:func:`weigh`). A fitted :class:`Teacher` predicts targets for any rows.
 """
 
 from grbb_ext.teacher._evidence import Evidence, GraphEvidenceWarning, smoothness, weigh
-from grbb_ext.teacher._forest import labeled_forest
-from grbb_ext.teacher._refine import Refinement, refine
-from grbb_ext.teacher._refined_graph import RefinedGraph, RefinementBasis, make_basis
+from grbb_ext.teacher._forest import ForestExpert
+from grbb_ext.teacher._graph import GraphExpert, GraphNodes, Refinement, refine
 from grbb_ext.teacher._targets import centered_labels, finish_targets, sharpened, soft_targets
+from grbb_ext.teacher._teacher import TEACHERS, Committee, Lesson, Teacher, spread, teach
 
 __all__ = [
+    "TEACHERS",
+    "Committee",
     "Evidence",
+    "ForestExpert",
     "GraphEvidenceWarning",
-    "RefinedGraph",
+    "GraphExpert",
+    "GraphNodes",
+    "Lesson",
     "Refinement",
-    "RefinementBasis",
+    "Teacher",
     "centered_labels",
     "finish_targets",
-    "labeled_forest",
-    "make_basis",
     "refine",
     "sharpened",
     "smoothness",
     "soft_targets",
+    "spread",
+    "teach",
     "weigh",
 ]

@@ -1,8 +1,10 @@
-"""The expert that never looks at an unlabelled row: a forest on the labelled ones."""
+"""The forest expert: extremely randomised trees on the labelled rows, which never use an unlabelled row."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +13,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.labels import Labels
-from grbb_ext.table import Matrix, TreeColumns
+from grbb_ext.table import DistanceSpace, Matrix, Table
 
 # The out-of-bag means rest on about a third of the trees.
 _TREES = 200
@@ -19,86 +21,124 @@ _TREES = 200
 _MOST_LABELS = 10_000
 
 
-def labeled_forest(
-    columns: TreeColumns,
-    labels: Labels,
-    *,
-    components: NDArray[np.floating] | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Predict the targets of all rows from the labelled ones alone.
+@dataclass(frozen=True)
+class ForestExpert:
+    """A forest that was fitted to the labelled rows.
 
-    Extremely randomised trees on bootstrap samples, each split the best of one random threshold per column. With a few
-    dozen labels they are ahead of a booster on the same rows nearly everywhere, and as each tree leaves out a third of
-    the labels, what the forest says of a label it has not seen comes for free. The order of the rows does not matter.
-
-    Parameters
+    Attributes
     ----------
-    columns : TreeColumns
-        Columns of all rows; a category is its code, so that no label is looked at.
-    labels : Labels
-        The labels.
-    components : ndarray of shape (N, c) or None, default=None
-        Further columns: principal components of many, each of which would say little alone.
-    random_state : int, default=0
-        Seed of the trees.
-    n_jobs : int or None, default=None
-        Threads; None takes all cores.
-    verbose : bool, default=False
-        Draw a progress bar if the prediction takes more than a few seconds.
-
-    Returns
-    -------
-    targets : ndarray of shape (N,) or (N, K)
-        Predicted targets: probabilities, or values for regression.
+    trees : tuple
+        The trees of scikit-learn.
     held_out : ndarray of shape (n,) or (n, K)
         Out-of-bag predictions of the labelled rows.
-
-    Examples
-    --------
-    >>> from grbb_ext.labels import read_labels
-    >>> from grbb_ext.table import read_columns
-    >>> X = np.arange(12.0)[:, None]
-    >>> y = np.array([0, 0, 0, -1, -1, -1, -1, -1, -1, 1, 1, 1])
-    >>> targets, held_out = labeled_forest(read_columns(X), read_labels(y, "auto", None, -1))
-    >>> (targets[[3, 8]] > 0.5).tolist(), (held_out[[0, 5]] > 0.5).tolist()
-    ([False, True], [False, True])
+    space : DistanceSpace or None
+        Makes further columns: principal components of many, each of which would say little alone.
     """
-    X = columns.coded()
 
-    def some(rows: slice | NDArray[np.intp]) -> Matrix:
-        # Side by side for a block at a time: a copy of all columns would be the largest thing in memory.
-        return X[rows] if components is None else np.hstack([X[rows], components[rows]])
+    trees: tuple[Any, ...]
+    held_out: NDArray[np.float64]
+    space: DistanceSpace | None
 
-    X_l, n = some(labels.labeled), labels.labeled.size
-    order = _fixed_order(X_l, labels.targets)
-    forest = ExtraTreesRegressor(
-        _TREES,
-        bootstrap=True,
-        max_samples=min(n, _MOST_LABELS),
-        oob_score=True,
-        random_state=random_state,
-        n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
-    )
-    with warnings.catch_warnings():
-        # R2 is not defined for less than two rows; the score itself is not used.
-        warnings.simplefilter("ignore")
-        forest.fit(X_l[order], labels.targets[order])
-    held_out = np.empty(labels.targets.shape)
-    held_out[order] = np.reshape(forest.oob_prediction_, labels.targets.shape)
-    targets = np.empty((labels.n_rows, *labels.targets.shape[1:]))
-    # Threads share the rows, not the trees: a sum in an order that changes would change in its last digit.
+    name = "forest"
 
-    def predict(block: slice) -> None:
-        rows = some(block).astype(np.float32)
-        total = sum(tree.predict(rows, check_input=False) for tree in forest.estimators_)
-        targets[block] = total / _TREES
+    @classmethod
+    def fit(
+        cls,
+        table: Table,
+        labels: Labels,
+        *,
+        space: DistanceSpace | None = None,
+        points: NDArray[np.floating[Any]] | None = None,
+        random_state: int = 0,
+    ) -> ForestExpert:
+        """Fit the trees.
 
-    blocks = row_blocks(labels.n_rows)
-    in_threads(predict, blocks, n_jobs=n_jobs, description="trees on the labelled rows", verbose=verbose)
-    return targets, held_out
+        Extremely randomised trees on bootstrap samples, each split the best of one random threshold per column. With a
+        few dozen labels they are ahead of a booster on the same rows nearly everywhere, and as each tree leaves out a
+        third of the labels, predictions of labels that it has not seen come for free. The order of the rows does not
+        matter.
+
+        Parameters
+        ----------
+        table : Table
+            All rows; a category is its code, so that no label is used for it.
+        labels : Labels
+            The labels.
+        space : DistanceSpace or None, default=None
+            Makes further columns.
+        points : ndarray of shape (N, c) or None, default=None
+            What `space` makes of the table, where that is known.
+        random_state : int, default=0
+            Seed of the trees.
+
+        Examples
+        --------
+        >>> from grbb_ext.labels import read_labels
+        >>> from grbb_ext.table import read_table
+        >>> table = read_table(np.arange(12.0)[:, None])
+        >>> forest = ForestExpert.fit(table, read_labels([0, 0, 0, -1, -1, -1, -1, -1, -1, 1, 1, 1]))
+        >>> (forest.predict(table)[[3, 8]] > 0.5).tolist(), (forest.held_out[[0, 5]] > 0.5).tolist()
+        ([False, True], [False, True])
+        """
+        rows = labels.labeled
+        X, targets = _columns(table.take(rows), space, None if points is None else points[rows]), labels.targets
+        order = _fixed_order(X, targets)
+        forest = ExtraTreesRegressor(
+            _TREES,
+            bootstrap=True,
+            max_samples=min(rows.size, _MOST_LABELS),
+            oob_score=True,
+            random_state=random_state,
+            n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
+        )
+        with warnings.catch_warnings():
+            # R2 is not defined for less than two rows; the score itself is not used.
+            warnings.simplefilter("ignore")
+            forest.fit(X[order], targets[order])
+        held_out = np.empty(targets.shape)
+        held_out[order] = np.reshape(forest.oob_prediction_, targets.shape)
+        return cls(tuple(forest.estimators_), held_out, space)
+
+    def predict(
+        self,
+        table: Table,
+        points: NDArray[np.floating[Any]] | None = None,
+        *,
+        n_jobs: int | None = 1,
+        verbose: bool = False,
+    ) -> NDArray[np.float64]:
+        """Predict the targets of any rows: probabilities, or values for regression.
+
+        Parameters
+        ----------
+        table : Table
+            R rows.
+        points : ndarray of shape (R, c) or None, default=None
+            What ``space`` makes of them, where that is known.
+        n_jobs : int or None, default=1
+            Threads. They share the rows, not the trees: a sum in an order that changes would change in its last digit.
+        verbose : bool, default=False
+            Draw a progress bar if it takes more than two seconds.
+
+        Returns
+        -------
+        ndarray of shape (R,) or (R, K)
+        """
+        predicted = np.empty((table.n_rows, *self.held_out.shape[1:]))
+
+        def fill(block: slice) -> None:
+            # Side by side for a block at a time: a copy of all columns would be the largest thing in memory.
+            rows = _columns(table.take(block), self.space, None if points is None else points[block])
+            rows = rows.astype(np.float32)
+            predicted[block] = sum(tree.predict(rows, check_input=False) for tree in self.trees) / len(self.trees)
+
+        in_threads(fill, row_blocks(table.n_rows), n_jobs=n_jobs, description="forest", verbose=verbose)
+        return predicted
+
+
+def _columns(table: Table, space: DistanceSpace | None, points: NDArray[np.floating[Any]] | None) -> Matrix:
+    X = table.coded()
+    return X if space is None else np.hstack([X, space(table) if points is None else points])
 
 
 def _fixed_order(X: Matrix, targets: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
 from grbb_ext._threads import in_threads, row_blocks
+from grbb_ext.graph import RefinedGraph
 from grbb_ext.table import Matrix
-from grbb_ext.teacher._refined_graph import RefinedGraph
 
 Index = NDArray[np.intp]
 

@@ -1,27 +1,27 @@
-"""How far the predictions would move with other labels: variance of the predicted probabilities (paper, section 5)."""
+"""Variance of the predicted probabilities (paper, section 5), which rows to label next, and how many labels to buy."""
 
-from grbb_ext.variance._evidence import Evidence, choose_lam
-from grbb_ext.variance._prediction_variance import (
-    PredictionVariance,
-    VacuousVarianceWarning,
-    lam_in_use,
-    prediction_variance,
-)
-from grbb_ext.variance._prior import Array, GraphPrior, Index, curvatures
-from grbb_ext.variance._priors import KernelPrior, LaplacianPrior, prior_of
+from grbb_ext.variance._frozen_posterior import FrozenPosterior
+from grbb_ext.variance._information import MarginalLikelihood, choose_lam, prior_of
+from grbb_ext.variance._plan import LabelCurve, LabelPlan, plan_labels
+from grbb_ext.variance._prediction_variance import PredictionVariance, VacuousVarianceWarning, prediction_variance
+from grbb_ext.variance._prior import GraphPrior, KernelPrior, LaplacianPrior
+from grbb_ext.variance._suggest import LabelSuggestions, Strategy, suggest_labels
 
 __all__ = [
-    "Array",
-    "Evidence",
+    "FrozenPosterior",
     "GraphPrior",
-    "Index",
     "KernelPrior",
+    "LabelCurve",
+    "LabelPlan",
+    "LabelSuggestions",
     "LaplacianPrior",
+    "MarginalLikelihood",
     "PredictionVariance",
+    "Strategy",
     "VacuousVarianceWarning",
     "choose_lam",
-    "curvatures",
-    "lam_in_use",
+    "plan_labels",
     "prediction_variance",
     "prior_of",
+    "suggest_labels",
 ]

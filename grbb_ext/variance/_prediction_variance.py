@@ -11,16 +11,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
+from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective, check_raw_scores
-from grbb_ext.variance._evidence import Evidence, choose_lam
-from grbb_ext.variance._prior import Array, Curvature, Curvatures, GraphPrior, Product, curvatures
-from grbb_ext.variance._priors import prior_of
+from grbb_ext.variance._information import (
+    Curvature,
+    Curvatures,
+    MarginalLikelihood,
+    curvatures,
+    lam_in_use,
+    prior_of,
+)
+from grbb_ext.variance._prior import Array, GraphPrior, Product
 from grbb_ext.variance._trace import Kind, TraceEstimate, dense_diagonal, hutchpp, schur_diagonal, squared_norm
 
 
 class VacuousVarianceWarning(UserWarning):
-    """The variance is above 1/4, more than a probability can vary: it says nothing."""
+    """The variance is above 1/4, more than a probability can vary, so it carries no information."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class PredictionVariance:
     lam : float
         Weight of the graph that was used.
     lam_chosen : bool
-        Whether it was chosen by evidence.
+        Whether it was chosen by the marginal likelihood of the labels.
     kind, curvature, method : str
         As used; method is never ``"auto"``.
     noise_variance : float
@@ -73,6 +80,8 @@ _DENSE_AT_MOST = 20_000
 # The diagonal of the prior covariance takes a solve per row, the columns F one per label.
 _DIAGONAL_UP_TO = 3_000
 _COLUMNS_UP_TO = 20_000
+# Products of numbers in the exact form, K N n^2: about a minute.
+_WORK_UP_TO = 1e12
 
 _log = logging.getLogger("grbb_ext")
 
@@ -98,7 +107,7 @@ def prediction_variance(
 
     ``"sandwich"`` is the variance over draws of the labels of the penalised maximum-likelihood scores. ``"fisher"`` is
     the paper's number (eq. 11-15): the posterior variance of the probability given these labels. The paper calls it a
-    lower bound on the first; simulation says that it is not, see the page on variance of the documentation.
+    lower bound on the first; in simulations it is not, see the page on variance of the documentation.
 
     Parameters
     ----------
@@ -109,7 +118,7 @@ def prediction_variance(
         Raw scores on all rows, of either booster.
     lam : float or None, default=None
         Weight of the graph, in units of Q. None takes the objective's and, where that is 0, the one with the largest
-        evidence of the labelled rows (:func:`grbb_ext.variance.choose_lam`).
+        marginal likelihood of the labels (:func:`choose_lam`). The search is made once for each objective.
     kind : {"sandwich", "fisher"}, default="sandwich"
         Which variance.
     curvature : {"logistic", "paper"}, default="logistic"
@@ -117,7 +126,8 @@ def prediction_variance(
     method : {"auto", "dense", "schur", "stochastic"}, default="auto"
         A dense inverse; the exact form with n x n matrices; random probes (Hutch++) with a confidence interval.
         ``"auto"`` is exact where that is cheap: up to 20,000 rows for the sandwich and 3,000 for ``"fisher"``, or with
-        `per_row`.
+        `per_row`. The work of the exact form is :math:`K N n^2`; ``"auto"`` leaves it to random probes beyond
+        :math:`10^{12}`.
     per_row : bool, default=False
         Return the variance of each row too. Exact methods only; for ``"fisher"`` it takes one solve per row.
     n_probes : int, default=8
@@ -159,10 +169,7 @@ def prediction_variance(
     _check_choice("kind", kind, ("sandwich", "fisher"))
     _check_choice("curvature", curvature, ("logistic", "paper"))
     _check_choice("method", method, ("auto", "dense", "schur", "stochastic"))
-    if lam is not None and not (np.isfinite(lam) and lam > 0):
-        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
-    if isinstance(n_probes, bool) or not isinstance(n_probes, int | np.integer) or n_probes < 2:
-        raise ValueError(f"n_probes must be an integer of at least 2, got {n_probes!r}.")
+    n_probes = positive_int(n_probes, "n_probes", 2)
     if method == "stochastic" and per_row:
         raise ValueError("method='stochastic' estimates the mean only. For per_row=True use method='schur' or 'auto'.")
     prior = prior_of(obj)
@@ -172,63 +179,50 @@ def prediction_variance(
             f"method='dense' inverts an N x N matrix, and N is {obj.n_rows_}. Use method='schur' or 'auto'."
         )
 
-    evidence, lam_chosen = lam_in_use(obj, prior, lam)
+    chosen, lam_chosen = lam_in_use(obj, lam)
     found = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, curvature)
-    used = _method(method, kind, per_row, prior) if method == "auto" else method
-    messages = [_lam_message(evidence)] if lam_chosen else []
+    used = _method(kind, per_row, prior, obj.n_outputs_) if method == "auto" else method
+    messages = [_lam_message(chosen)] if lam_chosen else []
     messages += [f"method='auto' took {used!r} for {obj.n_rows_} rows."] if method == "auto" else []
     for message in messages:
         _log.info(message)
 
-    n_unreachable = int((~prior.reachable).sum())
     rows: Array | None = None
     if used == "stochastic":
-        estimate = _estimate(prior, found, evidence.lam, kind, int(n_probes), np.random.default_rng(random_state))
-        estimate = TraceEstimate(
-            evidence.noise_variance * estimate.value,
-            evidence.noise_variance * estimate.standard_error,
-            estimate.degrees_of_freedom,
-        )
+        value, error, freedom = _estimate(prior, found, chosen.lam, kind, n_probes, np.random.default_rng(random_state))
+        value, error = chosen.noise_variance * value, chosen.noise_variance * error
     else:
         diagonal = dense_diagonal if used == "dense" else schur_diagonal
         rows = np.zeros(obj.n_rows_)
         for k in range(found.slope.shape[1]):
-            scores = diagonal(prior, found.delta[:, k], found.middle[:, k], evidence.lam, kind)
+            scores = diagonal(prior, found.delta[:, k], found.middle[:, k], chosen.lam, kind)
             rows += found.slope[:, k] ** 2 * scores
-        rows *= evidence.noise_variance / found.slope.shape[1]
-        estimate = TraceEstimate(float(rows[prior.reachable].mean()), 0.0, 1)
+        rows *= chosen.noise_variance / found.slope.shape[1]
+        value, error, freedom = float(rows[prior.reachable].mean()), 0.0, 1
         rows[~prior.reachable] = np.inf
-    half = float(student.ppf(0.975, estimate.degrees_of_freedom)) * estimate.standard_error
-    if estimate.value > _LARGEST_VARIANCE and not isinstance(obj.loss_, SquaredErrorLoss):
+    half = float(student.ppf(0.975, freedom)) * error
+    if value > _LARGEST_VARIANCE and not isinstance(obj.loss_, SquaredErrorLoss):
         warnings.warn(
-            f"The mean variance is {estimate.value:.2g}, but a probability cannot vary by more than .25: "
-            f"lam={evidence.lam:.3g} leaves the scores too free for the number to say anything. Raise lam, label more "
+            f"The mean variance is {value:.2g}, but a probability cannot vary by more than 0.25: "
+            f"lam={chosen.lam:.3g} leaves the scores too free for the number to mean anything. Raise lam, label more "
             "rows, or use kind='sandwich'.",
             VacuousVarianceWarning,
             stacklevel=2,
         )
     return PredictionVariance(
-        mean=estimate.value,
+        mean=value,
         per_row=rows if per_row else None,
-        standard_error=estimate.standard_error,
-        confidence_interval=(max(0.0, estimate.value - half), estimate.value + half),
-        n_unreachable=n_unreachable,
-        lam=evidence.lam,
+        standard_error=error,
+        confidence_interval=(max(0.0, value - half), value + half),
+        n_unreachable=int((~prior.reachable).sum()),
+        lam=chosen.lam,
         lam_chosen=lam_chosen,
         kind=kind,
         curvature=curvature,
         method=used,
-        noise_variance=evidence.noise_variance,
+        noise_variance=chosen.noise_variance,
         message=" ".join(messages),
     )
-
-
-def lam_in_use(obj: GRBBObjective, prior: GraphPrior, lam: float | None) -> tuple[Evidence, bool]:
-    """Return lam as given, as the objective's, or by evidence; and whether it was the last."""
-    given = lam if lam is not None else (obj.lam_ or None)
-    if given is not None and not isinstance(obj.loss_, SquaredErrorLoss):
-        return Evidence(float(given), float("nan"), False, 1.0), False
-    return choose_lam(prior, obj.labeled_targets_, obj.labeled_weight_, obj.loss_, given), given is None
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -236,22 +230,26 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
 
 
-def _lam_message(evidence: Evidence) -> str:
-    message = f"lam={evidence.lam:.3g} was chosen by the evidence of the labelled rows, since the objective's lam is 0."
-    if evidence.at_bound:
-        message += (
-            " It lies at an end of the range searched: the labels say little about it, so give lam if you know it."
-        )
+def _lam_message(chosen: MarginalLikelihood) -> str:
+    message = (
+        f"lam={chosen.lam:.3g} was chosen by the marginal likelihood of the labels, since the objective's lam is 0."
+    )
+    if chosen.at_bound:
+        message += " It lies at an end of the range searched: the labels hardly determine it, so give lam if you can."
     return message
 
 
-def _method(method: Method, kind: Kind, per_row: bool, prior: GraphPrior) -> Method:
-    if prior.n_rows <= _DENSE_UP_TO:
+def _method(kind: Kind, per_row: bool, prior: GraphPrior, n_outputs: int) -> Method:
+    # A dense inverse takes N x N matrices for each output.
+    if prior.n_rows <= _DENSE_UP_TO and n_outputs == 1:
         return "dense"
-    if per_row or (kind == "sandwich" and prior.has_columns):
+    if per_row:
         return "schur"
+    if n_outputs * prior.n_rows * prior.labeled.size**2 > _WORK_UP_TO:
+        return "stochastic"
     exact_up_to = _COLUMNS_UP_TO if kind == "sandwich" else _DIAGONAL_UP_TO
-    return "schur" if prior.n_rows <= exact_up_to and prior.columns_fit else "stochastic"
+    cheap = prior.n_rows <= exact_up_to and prior.columns_fit
+    return "schur" if cheap or (kind == "sandwich" and prior.has_columns) else "stochastic"
 
 
 def _estimate(

@@ -1,100 +1,40 @@
-"""Precisions of the scores before labels are seen, and the curvature that labels add."""
+"""Prior covariance of the scores from the graph: the Laplacian, or the inverse of the smooth kernel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.csgraph import connected_components
 
 from grbb_ext._reporting import progress
-from grbb_ext.losses import Loss, SquaredErrorLoss
-
-Curvature = Literal["logistic", "paper"]
-
-# A score of 28 or more: the label has nothing more to tell, and the information must stay positive.
-_SMALLEST = 1e-12
-
-
-@dataclass(frozen=True)
-class Curvatures:
-    """Curvatures and slopes, one column per output.
-
-    Attributes
-    ----------
-    delta : ndarray of shape (n, K)
-        Curvature of the weighted loss on labelled rows, the diagonal of Delta.
-    middle : ndarray of shape (n, K)
-        Variance of the labelled gradient, the diagonal between the slices of the sandwich. Equal to delta where all
-        weights are 1.
-    slope : ndarray of shape (N, K)
-        Derivative of the prediction with respect to the score.
-    """
-
-    delta: Array
-    middle: Array
-    slope: Array
-
-
-def curvatures(
-    H: NDArray[np.floating[Any]], labeled: Index, weight: Array, loss: Loss, curvature: Curvature
-) -> Curvatures:
-    r"""Evaluate curvatures and slopes at the raw scores.
-
-    .. math:: \Delta_i = w_i\, p_i (1 - p_i) \text{ (logistic) or } w_i\, p_i^2 (1 - p_i) \text{ (paper)}, \qquad
-       \frac{\partial p}{\partial H} = p (1 - p).
-
-    The second is printed below eq. 14 of the paper. It is not the curvature of the logistic loss: it changes when the
-    two classes swap names. With K classes each is taken against the rest, :math:`p_k (1 - p_k)`; for squared error
-    :math:`\Delta_i = w_i` and the slope is 1.
-
-    Parameters
-    ----------
-    H : ndarray of shape (N,) or (N, K)
-        Raw scores.
-    labeled : ndarray of int of shape (n,)
-        The labelled rows.
-    weight : ndarray of shape (n,)
-        The weights of their losses.
-    loss : Loss
-        The loss.
-    curvature : {"logistic", "paper"}
-        The formula.
-
-    Returns
-    -------
-    Curvatures
-        With K columns, 1 for a single score per row.
-
-    Examples
-    --------
-    >>> from grbb_ext.losses import LogisticLoss
-    >>> found = curvatures(np.zeros(2), np.array([0]), np.ones(1), LogisticLoss(), "paper")
-    >>> found.delta.tolist(), found.slope.tolist()
-    ([[0.125]], [[0.25], [0.25]])
-    """
-    scores = np.asarray(H, dtype=np.float64)
-    if isinstance(loss, SquaredErrorLoss):
-        ones = np.ones((labeled.size, 1))
-        return Curvatures(
-            np.maximum(weight[:, None], _SMALLEST), weight[:, None] ** 2 * ones, np.ones((scores.size, 1))
-        )
-    p = np.asarray(loss.mean(scores)).reshape(scores.shape[0], -1)
-    slope = p * (1.0 - p)
-    unweighted = slope[labeled] * (p[labeled] if curvature == "paper" else 1.0)
-    w = weight[:, None]
-    return Curvatures(np.maximum(w * unweighted, _SMALLEST), w**2 * unweighted, slope)
-
+from grbb_ext._threads import row_blocks
+from grbb_ext.graph import laplacian, normalized_laplacian
+from grbb_ext.propagation import (
+    ConjugateGradientSolver,
+    DirectSolver,
+    Harmonic,
+    Propagation,
+    SmoothPropagation,
+)
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Product = Callable[[NDArray[np.floating[Any]]], NDArray[np.floating[Any]]]
 
+# The Laplacian does not see a constant; the level of a component gets this prior standard deviation, in logits.
+_VAGUE_LEVEL = 5.0
+_ROUGH_TOL = 1e-4
+_EXACT_TOL = 1e-8
+_EXACT_UP_TO = 3_000
 _COLUMNS_AT_ONCE = 256
+_SUBSPACE_STEPS = 3
 
 
 class Inner(NamedTuple):
@@ -113,7 +53,7 @@ class Inner(NamedTuple):
 
 
 class GraphPrior(ABC):
-    r"""The prior precision Q of the scores, seen from the labelled rows.
+    r"""The prior precision Q of the scores.
 
     The information about the scores is :math:`I = \Delta + \lambda Q` with the curvature :math:`\Delta` on the n
     labelled rows only. Whatever Q is, there is an N x n matrix F and a matrix R, both free of :math:`\Delta` and
@@ -122,6 +62,11 @@ class GraphPrior(ABC):
     .. math:: I^{-1} = R / \lambda + F A F^T, \qquad I^{-1}_{:l} = F M.
 
     Everything below is about rows that a label reaches; on the others F and R are 0.
+
+    Parameters
+    ----------
+    propagation : Propagation
+        The operator.
 
     Attributes
     ----------
@@ -137,16 +82,15 @@ class GraphPrior(ABC):
         Most bytes that F may take.
     """
 
-    labeled: Index
-    reachable: NDArray[np.bool_]
-    n_rows: int
-    verbose: bool
-    memory_limit: float
+    def __init__(self, propagation: Propagation) -> None:
+        self.labeled, self.reachable = propagation.labeled, propagation.reachable
+        self.n_rows = self.reachable.size
+        self.verbose, self.memory_limit = propagation.verbose, propagation.spec.memory_limit
 
     @property
-    @abstractmethod
     def has_columns(self) -> bool:
-        """Whether F is there already, or costs next to nothing."""
+        """Whether F is in memory."""
+        return "columns" in vars(self)
 
     @cached_property
     def columns(self) -> NDArray[np.floating[Any]]:
@@ -177,21 +121,21 @@ class GraphPrior(ABC):
     def residual_product(self, Z: Array) -> Array:
         """Return R Z for Z of shape (N, k)."""
 
-    def residual_columns(self, rows: Index) -> Array:
-        """Return R[:, rows], of shape (N, k)."""
+    def unit_columns(self, rows: Index) -> Array:
+        """Return the columns of the N x N identity that belong to `rows`, of shape (N, k)."""
         Z = np.zeros((self.n_rows, rows.size))
         Z[rows, np.arange(rows.size)] = 1.0
-        return self.residual_product(Z)
+        return Z
 
     @cached_property
     def residual_diagonal(self) -> Array:
         """The diagonal of R, of shape (N,): one solve per row, so opt-in beyond a few thousand rows."""
         diagonal = np.zeros(self.n_rows)
         wanted = np.flatnonzero(self.reachable)
-        starts = range(0, wanted.size, _COLUMNS_AT_ONCE)
-        for start in progress(starts, len(starts), "diagonal of the prior covariance", self.verbose):
-            rows = wanted[start : start + _COLUMNS_AT_ONCE]
-            diagonal[rows] = self.residual_columns(rows)[rows, np.arange(rows.size)]
+        blocks = row_blocks(wanted.size, _COLUMNS_AT_ONCE)
+        for block in progress(blocks, len(blocks), "diagonal of the prior covariance", self.verbose):
+            rows = wanted[block]
+            diagonal[rows] = self.residual_product(self.unit_columns(rows))[rows, np.arange(rows.size)]
         return diagonal
 
     @abstractmethod
@@ -204,15 +148,15 @@ class GraphPrior(ABC):
 
     @abstractmethod
     def leading_directions(self, delta: Array, lam: float, k: int) -> Array:
-        """Return at most k orthonormal vectors, of shape (n, r), along which that map is thought to be largest."""
+        """Return at most k orthonormal vectors, of shape (n, r), along which that map is expected to be largest."""
 
     @abstractmethod
     def dense_covariance(self, delta: Array, lam: float) -> Array:
-        """Return inverse(I) on the reachable rows as a dense matrix, by a route of its own."""
+        """Return inverse(I) on the reachable rows as a dense matrix, without F, R, A and M."""
 
     @abstractmethod
     def labeled_covariance(self, lam: float) -> Array:
-        """Return the prior covariance of the labelled scores, of shape (n, n), vague where Q says nothing."""
+        """Return the prior covariance of the labelled scores, of shape (n, n), vague where Q has no precision."""
 
     @property
     @abstractmethod
@@ -224,3 +168,241 @@ class GraphPrior(ABC):
         Z = np.zeros((self.n_rows, values.shape[1]), dtype=values.dtype)
         Z[self.labeled] = values
         return Z
+
+
+class LaplacianPrior(GraphPrior):
+    r"""Precision :math:`Q = L`, of the operator's affinity; F is :math:`\bar P` and R is :math:`L_{uu}^{-1}`, 0 on l.
+
+    With the Schur complement :math:`S = \Delta_l + \lambda (L_{ll} - L_{lu} L_{uu}^{-1} L_{ul})`, n x n,
+
+    .. math:: I^{-1} = \bar P S^{-1} \bar P^T + \begin{bmatrix} 0 & 0 \\ 0 & L_{uu}^{-1} \end{bmatrix} / \lambda, \qquad
+       I^{-1}_{:l} = \bar P S^{-1}.
+
+    Parameters
+    ----------
+    propagation : Propagation
+        Harmonic, nonlocal or Poisson. P is the harmonic extension on its affinity in all three cases.
+    P_bar : ndarray of shape (N, n) or None, default=None
+        P_bar of that affinity in single precision, if it is there already; used beyond 3,000 rows.
+
+    Examples
+    --------
+    >>> from grbb_ext.propagation import Harmonic
+    >>> prior = LaplacianPrior(Harmonic().on(np.diag([1.0, 1.0], 1) + np.diag([1.0, 1.0], -1), [0]))
+    >>> (prior.columns @ prior.inner(np.array([0.25]), lam=1.0).to_columns).tolist()
+    [[4.0], [4.0], [4.0]]
+    """
+
+    def __init__(self, propagation: Propagation, P_bar: NDArray[np.floating[Any]] | None = None) -> None:
+        super().__init__(propagation)
+        self._propagation, self._free = propagation, propagation.free
+        # Up to this size float64 costs next to nothing.
+        self._ready = P_bar if self.n_rows > _EXACT_UP_TO else None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether P_bar is in memory."""
+        return self._ready is not None or super().has_columns
+
+    @cached_property
+    def _L(self) -> sp.csr_array:
+        return laplacian(self._propagation.affinity)
+
+    @cached_property
+    def _solve_free(self) -> Callable[[Array], Array]:
+        L_uu = sp.csr_array(self._L[self._free][:, self._free])
+        return DirectSolver(L_uu) if self.n_rows <= _EXACT_UP_TO else ConjugateGradientSolver(L_uu, _EXACT_TOL)
+
+    def _make_columns(self) -> NDArray[np.floating[Any]]:
+        if self._ready is not None:
+            return self._ready
+        operator = self._propagation
+        if operator.kind not in ("harmonic", "nonlocal"):
+            operator = Harmonic().on(operator.affinity, self.labeled, verbose=self.verbose)
+        return operator.extend(np.eye(self.labeled.size)) if self.n_rows <= _EXACT_UP_TO else operator.dense()
+
+    @cached_property
+    def schur(self) -> Array:
+        r""":math:`L_{ll} - L_{lu} L_{uu}^{-1} L_{ul}`, of shape (n, n): a Laplacian between the labels."""
+        rows = self._L[self.labeled]
+        S = rows[:, self.labeled].toarray() + rows[:, self._free] @ self.columns[self._free].astype(np.float64)
+        return np.asarray(0.5 * (S + S.T))
+
+    def inner(self, delta: Array, lam: float) -> Inner:
+        """Return inverse(S), twice."""
+        S = np.diag(delta) + lam * self.schur
+        inverse = cho_solve(cho_factor(S), np.eye(delta.size))
+        inverse = 0.5 * (inverse + inverse.T)
+        return Inner(inverse, inverse)
+
+    def residual_product(self, Z: Array) -> Array:
+        """Return inverse(L_uu) Z_u; 0 on labelled rows."""
+        R = np.zeros_like(Z)
+        if self._free.size:
+            R[self._free] = self._solve_free(np.ascontiguousarray(Z[self._free]))
+        return R
+
+    def posterior_product(self, delta: Array, lam: float) -> Product:
+        """Return Z -> inverse(I) Z, by conjugate gradients on the information itself, so that P is not needed."""
+        reach = np.flatnonzero(self.reachable)
+        curvature = np.zeros(self.n_rows)
+        curvature[self.labeled] = delta
+        information = lam * self._L[reach][:, reach] + sp.diags_array(curvature[reach])
+        solve = ConjugateGradientSolver(sp.csr_array(information), _ROUGH_TOL)
+
+        def product(Z: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+            X = np.zeros_like(Z)
+            X[reach] = solve(np.ascontiguousarray(Z[reach], dtype=np.float64))
+            return X
+
+        return product
+
+    def labeled_product(self, delta: Array, lam: float) -> Product:
+        r"""Return the map from n numbers z to :math:`I^{-1}_{:l} \Delta^{1/2} z`."""
+        posterior = self.posterior_product(delta, lam)
+        return lambda z: posterior(self._scatter(np.sqrt(delta)[:, None] * z))
+
+    def leading_directions(self, delta: Array, lam: float, k: int) -> Array:
+        r"""Return :math:`\Delta^{1/2} 1` of the largest components, which I maps to the constant of the component."""
+        _, component, size = np.unique(self._component, return_inverse=True, return_counts=True)
+        largest = np.argsort(-size, kind="stable")[:k]
+        U = np.sqrt(delta)[:, None] * (component[:, None] == largest[None, :])
+        return np.asarray(U / np.linalg.norm(U, axis=0))
+
+    def dense_covariance(self, delta: Array, lam: float) -> Array:
+        """Return inverse(delta + lam L) on the reachable rows."""
+        reach = np.flatnonzero(self.reachable)
+        information = lam * self._L.toarray()[np.ix_(reach, reach)]
+        at = np.searchsorted(reach, self.labeled)
+        information[at, at] += delta
+        return np.asarray(cho_solve(cho_factor(information), np.eye(reach.size)))
+
+    @cached_property
+    def _labeled_inverse(self) -> Array:
+        return np.asarray(np.linalg.pinv(self.schur, rcond=1e-10, hermitian=True))
+
+    @cached_property
+    def _component(self) -> Index:
+        """The component of each labelled row."""
+        return np.asarray(connected_components(self._propagation.affinity, directed=False)[1][self.labeled])
+
+    def labeled_covariance(self, lam: float) -> Array:
+        """Return the pseudo-inverse of lam S_0, S_0 the Schur complement, and a vague level for each component."""
+        together = self._component[:, None] == self._component[None, :]
+        return np.asarray(self._labeled_inverse / lam + _VAGUE_LEVEL**2 * together)
+
+    @property
+    def typical_lam(self) -> float:
+        """The mean diagonal of the pseudo-inverse of the Schur complement."""
+        typical = float(self._labeled_inverse.diagonal().mean())
+        return typical if typical > 0 else 1.0
+
+
+class KernelPrior(GraphPrior):
+    r"""Precision :math:`Q = K^{-1} = (L_n + \tau I)^p / c`; F is :math:`K_{:l}` and R is K.
+
+    With :math:`B = I + \Delta^{1/2} K_{ll} \Delta^{1/2} / \lambda` Woodbury's identity gives
+
+    .. math:: I^{-1} = K / \lambda - K_{:l} \Delta^{1/2} B^{-1} \Delta^{1/2} K_{l:} / \lambda^2, \qquad
+       I^{-1}_{:l} = K_{:l}\, \Delta^{1/2} B^{-1} \Delta^{-1/2} / \lambda,
+
+    so Q is never formed and a curvature near 0 does no harm.
+
+    Parameters
+    ----------
+    propagation : SmoothPropagation
+        The operator, with its kernel.
+
+    Examples
+    --------
+    >>> from grbb_ext.propagation import Smooth
+    >>> prior = KernelPrior(Smooth().on(np.diag([1.0, 1.0], 1) + np.diag([1.0, 1.0], -1), [0]))
+    >>> F, inner = prior.columns, prior.inner(np.array([0.25]), lam=1.0)
+    >>> (F @ inner.to_columns).round(3).tolist()
+    [[0.8], [1.131], [0.8]]
+    """
+
+    def __init__(self, propagation: SmoothPropagation) -> None:
+        super().__init__(propagation)
+        self._propagation = propagation
+
+    def _make_columns(self) -> NDArray[np.floating[Any]]:
+        return self.residual_product(self.unit_columns(self.labeled))
+
+    def residual_product(self, Z: Array) -> Array:
+        """Return K Z; 0 where no label reaches."""
+        K = np.asarray(self._propagation.kernel_product(Z), dtype=np.float64)
+        K[~self.reachable] = 0.0
+        return K
+
+    def _factor(self, delta: Array, lam: float) -> tuple[Array, Any]:
+        root = np.sqrt(delta)
+        B = np.eye(root.size) + root[:, None] * (self._propagation.kernel_block / lam) * root
+        return root, cho_factor(B)
+
+    def inner(self, delta: Array, lam: float) -> Inner:
+        """Return A and M."""
+        root, B = self._factor(delta, lam)
+        inverse = cho_solve(B, np.eye(root.size))
+        inverse = 0.5 * (inverse + inverse.T)
+        return Inner(-root[:, None] * inverse * root / lam**2, root[:, None] * inverse / root / lam)
+
+    def posterior_product(self, delta: Array, lam: float) -> Product:
+        """Return Z -> inverse(I) Z: two kernel products."""
+        root, B = self._factor(delta, lam)
+        kernel = self._propagation.kernel_product
+
+        def product(Z: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+            first = kernel(Z, rough=True)
+            at_labels = cho_solve(B, root[:, None] * first[self.labeled]) * (root[:, None] / lam)
+            return np.asarray(
+                (first - kernel(self._scatter(at_labels).astype(Z.dtype), rough=True)) / Z.dtype.type(lam)
+            )
+
+        return product
+
+    def labeled_product(self, delta: Array, lam: float) -> Product:
+        r"""Return the map from n numbers z to :math:`I^{-1}_{:l} \Delta^{1/2} z`: one kernel product."""
+        root, B = self._factor(delta, lam)
+
+        def product(z: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+            weights = root[:, None] * cho_solve(B, z) / lam
+            return self._propagation.kernel_product(self._scatter(weights).astype(np.float32), rough=True)
+
+        return product
+
+    def leading_directions(self, delta: Array, lam: float, k: int) -> Array:
+        """Return nearly the leading singular vectors of the labelled rows of that map, by subspace iteration."""
+        root, B = self._factor(delta, lam)
+        K, root = self._propagation.kernel_block, root[:, None]
+        U = np.linalg.qr(np.random.default_rng(0).normal(size=(delta.size, min(k, delta.size))))[0]
+        for _ in range(_SUBSPACE_STEPS):
+            U = np.linalg.qr(cho_solve(B, root * (K @ (K @ (root * cho_solve(B, U))))))[0]
+        return U
+
+    def dense_covariance(self, delta: Array, lam: float) -> Array:
+        """Return inverse(I) on the reachable rows from the eigenvectors of the normalised Laplacian."""
+        half = self._root_of_kernel / np.sqrt(lam)
+        at_labels = half[np.searchsorted(np.flatnonzero(self.reachable), self.labeled)]
+        information = np.eye(half.shape[1]) + at_labels.T @ (delta[:, None] * at_labels)
+        return np.asarray(half @ cho_solve(cho_factor(information), half.T))
+
+    @cached_property
+    def _root_of_kernel(self) -> Array:
+        """A matrix G with G G^T = K on the reachable rows."""
+        operator = self._propagation
+        # Where not every row is a node, K = Z K_S Z^T with the kernel of the nodes.
+        nodes = getattr(operator, "on_nodes", operator)
+        reached = np.flatnonzero(nodes.reachable)
+        eigenvalues, U = np.linalg.eigh(normalized_laplacian(nodes.W).toarray()[np.ix_(reached, reached)])
+        root = U * np.sqrt(operator.kernel_scale * (np.maximum(eigenvalues, 0.0) + operator.tau_) ** -operator.power)
+        return root if nodes is operator else np.asarray(cast("Any", operator).Z[self.reachable][:, reached] @ root)
+
+    def labeled_covariance(self, lam: float) -> Array:
+        """Return K_ll / lam."""
+        return self._propagation.kernel_block / lam
+
+    @property
+    def typical_lam(self) -> float:
+        """1, since K has a mean diagonal of 1 on labelled rows."""
+        return 1.0

@@ -7,11 +7,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext._threads import row_blocks
 from grbb_ext.variance._prior import Array, GraphPrior, Product
 
 Kind = Literal["sandwich", "fisher"]
-
-_ROWS_AT_ONCE = 16_384
 
 
 def schur_diagonal(prior: GraphPrior, delta: Array, middle: Array, lam: float, kind: Kind) -> Array:
@@ -39,8 +38,7 @@ def schur_diagonal(prior: GraphPrior, delta: Array, middle: Array, lam: float, k
     inner = prior.inner(delta, lam)
     F = prior.columns
     variance = np.empty(prior.n_rows)
-    for start in range(0, prior.n_rows, _ROWS_AT_ONCE):
-        block = slice(start, start + _ROWS_AT_ONCE)
+    for block in row_blocks(prior.n_rows):
         rows = np.asarray(F[block], dtype=np.float64)
         if kind == "sandwich":
             variance[block] = (rows @ inner.to_columns) ** 2 @ middle
@@ -103,7 +101,7 @@ def hutchpp(product: Product, size: int, n_probes: int, random: np.random.Genera
 
     Examples
     --------
-    A matrix of rank 1 is within the basis, so nothing is left to chance:
+    A matrix of rank 1 is within the basis, so the result is exact:
 
     >>> found = hutchpp(lambda Z: np.ones((4, 4)) @ Z, 4, 2, np.random.default_rng(0))
     >>> round(found.value, 5), round(found.standard_error, 5)
@@ -126,7 +124,7 @@ def squared_norm(
 ) -> TraceEstimate:
     r"""Estimate :math:`\|G\|_F^2 = \mathrm{tr}(G^T G)` from products of G with orthonormal vectors.
 
-    The norm is exact along r given directions U, where G is thought to be largest. The other k vectors Q are a
+    The norm is exact along r given directions U, where G is expected to be largest. The other k vectors Q are a
     uniformly random frame of what is left, of dimension n - r, so
 
     .. math:: \|G U\|_F^2 + \frac{n - r}{k} \|G Q\|_F^2

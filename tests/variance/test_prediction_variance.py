@@ -108,6 +108,23 @@ def test_several_classes_are_the_mean_over_each_against_the_rest(operator, kind)
     assert_allclose(variance(obj, H, kind=kind, method="schur").per_row, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("operator", ["smooth", "harmonic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_twenty_classes_equal_the_dense_formula(operator, kind):
+    W, _, _, _, random = random_problem(3, n_rows=60)
+    labeled = np.arange(0, 60, 2)
+    y = np.full(60, -1)
+    y[labeled] = np.arange(30) % 20
+    H = 2 * random.normal(size=(60, 20))
+    obj = grbb_objective(None, y, graph=W, propagation=operator)
+    p, Q = softmax(H, axis=1), precision(operator, W, labeled, 60)
+    found = variance(obj, H, lam=None, kind=kind)
+    expected = np.mean([reference(Q, labeled, p[:, k], found.lam, kind, "logistic") for k in range(20)], axis=0)
+    assert found.method == "schur"
+    assert_allclose(found.per_row, expected, rtol=1e-8)
+    assert_allclose(variance(obj, H, lam=None, kind=kind, method="dense").per_row, expected, rtol=1e-8)
+
+
 def test_two_classes_give_the_same_in_either_form():
     W, y, _, H, _ = random_problem(3)
     binary = grbb_objective(None, y, graph=W)
@@ -239,7 +256,7 @@ def test_lam_is_given_or_the_objectives_or_by_evidence():
     assert variance(with_lam, H, lam=2.0).lam == 2.0
     found = prediction_variance(grbb_objective(None, y, graph=W), H)
     assert found.lam_chosen
-    assert "chosen by the evidence" in found.message
+    assert "chosen by the marginal likelihood" in found.message
     assert not variance(with_lam, H).lam_chosen
 
 
@@ -259,14 +276,14 @@ def test_choices_are_logged(caplog):
     W, y, _, H, _ = random_problem(11)
     with caplog.at_level("INFO", logger="grbb_ext"):
         prediction_variance(grbb_objective(None, y, graph=W), H)
-    assert "chosen by the evidence" in caplog.text
+    assert "chosen by the marginal likelihood" in caplog.text
 
 
 @pytest.mark.filterwarnings("error::grbb_ext.variance.VacuousVarianceWarning")
 def test_warns_when_vacuous():
     W, y, _, _, _ = random_problem(12)
     obj = grbb_objective(None, y, graph=W, propagation="harmonic")
-    with pytest.warns(VacuousVarianceWarning, match=r"cannot vary by more than \.25"):
+    with pytest.warns(VacuousVarianceWarning, match=r"cannot vary by more than 0\.25"):
         prediction_variance(obj, np.zeros(y.size), lam=1e-3, kind="fisher")
 
 
@@ -329,3 +346,14 @@ def test_memory_limit_of_the_objective_is_kept(operator):
         prediction_variance(obj, np.zeros(n_rows), lam=1.0, method="schur")
     roomy = grbb_objective(None, y, graph=path, propagation=operator, memory_limit=8 * 600 * 6)
     assert prediction_variance(roomy, np.zeros(n_rows), lam=1.0).method == "schur"
+
+
+def test_auto_takes_probes_where_the_exact_form_is_too_much_work(monkeypatch):
+    W, y, labeled, _, random = random_problem(2)
+    y[labeled] = np.arange(labeled.size) % 3
+    H = random.normal(size=(y.size, 3))
+    obj = grbb_objective(None, y, graph=W)
+    work = 3 * y.size * labeled.size**2
+    for limit, method in ((work, "schur"), (work - 1, "stochastic")):
+        monkeypatch.setattr("grbb_ext.variance._prediction_variance._WORK_UP_TO", limit)
+        assert prediction_variance(obj, H, lam=1.0).method == method

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterator
 
-from grbb_ext.variance import Array, GraphPrior, Index
+import numpy as np
+
+from grbb_ext._threads import row_blocks
+from grbb_ext.variance._prior import Array, GraphPrior, Index
 
 _EXACT_UP_TO = 3_000
 _COLUMNS_AT_ONCE = 64
@@ -46,7 +48,7 @@ class FrozenPosterior:
         self._curvature = curvature
         self._squared_slope = np.where(prior.reachable[:, None], slope, 0.0) ** 2
         self._outputs = range(delta.shape[1])
-        # Beyond a few thousand rows six digits have to do: a column is then two products with the graph.
+        # Beyond a few thousand rows six digits are enough: a column is then two products with the graph.
         self._exact = prior.n_rows <= _EXACT_UP_TO
         if self._exact:
             self._core = [prior.inner(delta[:, k], lam).core for k in self._outputs]
@@ -61,20 +63,24 @@ class FrozenPosterior:
 
     def _measure(self, rows: Index) -> None:
         """Find [inverse(I)]_jj and the weighted squared norm of column j for every candidate j, block by block."""
-        for start in range(0, rows.size, _COLUMNS_AT_ONCE):
-            block = slice(start, start + _COLUMNS_AT_ONCE)
-            Z = np.zeros((self._prior.n_rows, rows[block].size))
-            Z[rows[block], np.arange(rows[block].size)] = 1.0
-            for k in self._outputs:
-                columns = self.product(Z, k)
+        for block in row_blocks(rows.size, _COLUMNS_AT_ONCE):
+            for k, columns in enumerate(self._columns(rows[block])):
                 self._at[block, k] = columns[rows[block], np.arange(columns.shape[1])]
                 self._squared[block, k] = self._squared_slope[:, k] @ columns**2
 
-    def product(self, Z: Array, output: int) -> Array:
-        """Return the current covariance of one output's scores times Z, of shape (N, k)."""
+    def _columns(self, rows: Index) -> Iterator[Array]:
+        """Yield these columns of the current covariance, of shape (N, k), for each output."""
+        Z = self._prior.unit_columns(rows)
+        # R does not depend on the output.
+        residual = self._prior.residual_product(Z) if self._exact else None
+        return (self.product(Z, k, residual) for k in self._outputs)
+
+    def product(self, Z: Array, output: int, residual: Array | None = None) -> Array:
+        """Return the current covariance of one output's scores times Z; `residual` is R Z, if it is there already."""
         if self._exact:
             F = np.asarray(self._prior.columns, dtype=np.float64)
-            image = self._prior.residual_product(Z) / self._lam + F @ (self._core[output] @ (F.T @ Z))
+            residual = self._prior.residual_product(Z) if residual is None else residual
+            image = residual / self._lam + F @ (self._core[output] @ (F.T @ Z))
         else:
             image = np.asarray(self._rough[output](Z.astype(np.float32)), dtype=np.float64)
         for alpha, column in self._updates[output]:
@@ -104,10 +110,7 @@ class FrozenPosterior:
             By how much each lowers the mean variance.
         """
         drops = np.zeros(rows.size)
-        Z = np.zeros((self._prior.n_rows, rows.size))
-        Z[rows, np.arange(rows.size)] = 1.0
-        for k in self._outputs:
-            C = self.product(Z, k)
+        for k, C in enumerate(self._columns(rows)):
             between, squared = C[rows], C.T @ (self._squared_slope[:, k, None] * C)
             for i, row in enumerate(rows):
                 added = self._curvature[row, k]
@@ -138,10 +141,8 @@ class FrozenPosterior:
         """
         row = self.candidates[position]
         dropped = float(self.drop[position])
-        Z = np.zeros((self._prior.n_rows, 1))
-        Z[row] = 1.0
-        for k in self._outputs:
-            column = self.product(Z, k)[:, 0]
+        for k, columns in enumerate(self._columns(self.candidates[[position]])):
+            column = columns[:, 0]
             added = self._curvature[row, k]
             alpha = float(added / (1.0 + added * column[row]))
             weighted = self._squared_slope[:, k] * column
@@ -151,21 +152,3 @@ class FrozenPosterior:
             self._at[:, k] -= alpha * shared**2
             self._updates[k].append((alpha, column))
         return dropped
-
-
-def allowed_candidates(
-    reachable: NDArray[np.bool_], labeled: Index, n_candidates: int, random: np.random.Generator
-) -> Index:
-    """Return the unlabelled rows that a label reaches, or a random sample of them in ascending order.
-
-    Examples
-    --------
-    >>> allowed_candidates(np.array([True, True, False]), np.array([0]), 10, np.random.default_rng(0)).tolist()
-    [1]
-    """
-    allowed = reachable.copy()
-    allowed[labeled] = False
-    rows = np.flatnonzero(allowed)
-    if rows.size > n_candidates:
-        rows = np.sort(random.choice(rows, n_candidates, replace=False))
-    return rows

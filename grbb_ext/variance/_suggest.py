@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from grbb_ext.labeling._frozen_posterior import FrozenPosterior, allowed_candidates
+from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective, check_raw_scores
-from grbb_ext.propagation import Propagation, SmoothPropagation
+from grbb_ext.propagation import Propagation, Smooth, SmoothPropagation
 from grbb_ext.table import prepare_columns
-from grbb_ext.variance import curvatures, lam_in_use, prior_of
+from grbb_ext.variance._frozen_posterior import FrozenPosterior
+from grbb_ext.variance._information import curvatures, lam_in_use, prior_of
+from grbb_ext.variance._prior import Array, Index
 
 Strategy = Literal["a-optimal", "k-means", "uncertainty", "random"]
-Index = NDArray[np.intp]
 
 _N_GRAPH_COLUMNS = 32
 _FULL_K_MEANS_UP_TO = 10_000
+_ALL_UP_TO = 3_000
+_SAMPLE = 300
 
 
-def most_uncertain(probability: NDArray[np.float64], candidates: Index, k: int) -> Index:
+def most_uncertain(probability: Array, candidates: Index, k: int) -> Index:
     """Return the k candidates whose two most probable classes are closest.
 
     Parameters
@@ -53,8 +57,8 @@ def most_uncertain(probability: NDArray[np.float64], candidates: Index, k: int) 
     return candidates[np.argsort(margin, kind="stable")[:k]]
 
 
-def graph_columns(propagation: Propagation, random: np.random.Generator) -> NDArray[np.float64]:
-    r"""Return 32 numbers for each row whose distances are those of the graph, for want of the rows themselves.
+def kernel_columns(propagation: Propagation, random: np.random.Generator) -> Array:
+    r"""Return 32 numbers for each row whose distances are those of the graph, where the rows are not given.
 
     They are the row's entries of :math:`K \Omega`, with K the kernel of the smooth operator and :math:`\Omega` random
     normal: a random projection of the kernel's columns, each row divided by its length.
@@ -71,25 +75,24 @@ def graph_columns(propagation: Propagation, random: np.random.Generator) -> NDAr
     ndarray of shape (N, 32)
         Columns for k-means.
     """
-    if not isinstance(propagation, SmoothPropagation):
-        propagation = SmoothPropagation(propagation.W, propagation.labeled, verbose=propagation.verbose)
-    projection = random.normal(size=(propagation.n_rows, _N_GRAPH_COLUMNS)).astype(np.float32)
-    image = np.asarray(propagation.kernel_product(projection, rough=True), dtype=np.float64)
+    if propagation.kind != "smooth":
+        propagation = Smooth().operator(propagation.W, propagation.labeled, verbose=propagation.verbose)
+    smooth = cast("SmoothPropagation", propagation)
+    projection = random.normal(size=(smooth.reachable.size, _N_GRAPH_COLUMNS)).astype(np.float32)
+    image = np.asarray(smooth.kernel_product(projection, rough=True), dtype=np.float64)
     length = np.linalg.norm(image, axis=1, keepdims=True)
     return np.asarray(image / np.where(length > 0, length, 1.0))
 
 
-def spread_out(
-    columns: NDArray[np.float64], labeled: Index, candidates: Index, k: int, random: np.random.Generator
-) -> Index:
-    """Return k candidates that stand for regions without a label (k-means).
+def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: np.random.Generator) -> Index:
+    """Return k candidates from regions without a label (k-means).
 
     All rows are put into n + k clusters. Of the clusters without a labelled row, the largest come first, each with the
     candidate nearest to its centre; then, if they are fewer than k, the others.
 
     Parameters
     ----------
-    columns : ndarray of shape (N, d)
+    columns : ndarray or csr_array of shape (N, d)
         All rows, in comparable units.
     labeled, candidates : ndarray of int
         Labelled rows, and rows to choose from.
@@ -118,7 +121,12 @@ def spread_out(
     size = np.bincount(cluster, minlength=n_clusters)
     covered = np.zeros(n_clusters, dtype=bool)
     covered[cluster[labeled]] = True
-    distance = np.linalg.norm(columns[candidates] - found.cluster_centers_[cluster[candidates]], axis=1)
+    centers = found.cluster_centers_[cluster[candidates]]
+    if sp.issparse(columns):
+        x = columns[candidates]
+        distance = x.multiply(x).sum(axis=1) - 2.0 * x.multiply(centers).sum(axis=1) + (centers**2).sum(axis=1)
+    else:
+        distance = np.linalg.norm(columns[candidates] - centers, axis=1)
     nearest_first = candidates[np.argsort(distance, kind="stable")]
     # One row of each cluster in the order wanted, then a second of each, and so on.
     rank = np.zeros(columns.shape[0], dtype=np.intp)
@@ -129,10 +137,6 @@ def spread_out(
     at = cluster[candidates]
     order = np.lexsort((candidates, -size[at], covered[at], rank[candidates]))
     return candidates[order[:k]]
-
-
-_ALL_UP_TO = 3_000
-_SAMPLE = 300
 
 
 @dataclass(frozen=True)
@@ -156,8 +160,8 @@ class LabelSuggestions:
         What was left out, in sentences.
     """
 
-    rows: NDArray[np.intp]
-    expected_drop: NDArray[np.float64]
+    rows: Index
+    expected_drop: Array
     strategy: str
     lam: float
     n_candidates: int
@@ -196,7 +200,7 @@ def suggest_labels(
     X : array-like of shape (N, d) or None, default=None
         The rows, for ``"k-means"`` only. None clusters the graph instead, by a random projection of its kernel.
     lam : float or None, default=None
-        Weight of the graph, as in :func:`grbb_ext.variance.prediction_variance`.
+        Weight of the graph, as in :func:`prediction_variance`.
     n_candidates : int or None, default=None
         Rows that ``"a-optimal"`` looks at, each of which takes a solve. None is all of them up to 3,000 rows, and 300
         drawn at random beyond.
@@ -227,59 +231,51 @@ def suggest_labels(
     """
     if strategy not in ("a-optimal", "k-means", "uncertainty", "random"):
         raise ValueError(f"strategy must be 'a-optimal', 'k-means', 'uncertainty' or 'random', got {strategy!r}.")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k must be a positive integer, got {k!r}.")
+    k = positive_int(k, "k")
     if n_candidates is not None and n_candidates < k:
         raise ValueError(f"n_candidates must be at least k={k}, got {n_candidates!r}.")
-    if lam is not None and not (np.isfinite(lam) and lam > 0):
-        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
     if strategy == "uncertainty" and isinstance(obj.loss_, SquaredErrorLoss):
         raise ValueError("strategy='uncertainty' is about class probabilities. For squared error use 'a-optimal'.")
     prior = prior_of(obj)
     H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    chosen, _ = lam_in_use(obj, lam)
     random = np.random.default_rng(random_state)
-    everyone = allowed_candidates(prior.reachable, prior.labeled, obj.n_rows_, random)
+    allowed = prior.reachable.copy()
+    allowed[prior.labeled] = False
+    everyone = np.flatnonzero(allowed)
     if everyone.size < k:
         raise ValueError(
             f"k={k} labels are wanted, but only {everyone.size} unlabelled rows are within reach of a label."
         )
 
-    evidence, _ = lam_in_use(obj, prior, lam)
-    all_rows = np.arange(obj.n_rows_)
-    # The curvature that a label of weight 1 would have at each row.
-    at_all = curvatures(H, all_rows, np.ones(obj.n_rows_), obj.loss_, "logistic")
-    delta = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, "logistic").delta
-
-    message = ""
+    looked_at, rows = everyone, everyone[:0]
     if strategy == "a-optimal":
-        most = n_candidates or (obj.n_rows_ if obj.n_rows_ <= _ALL_UP_TO else max(_SAMPLE, 2 * int(k)))
-        candidates = allowed_candidates(prior.reachable, prior.labeled, most, random)
-        if candidates.size < everyone.size:
-            message = f"{candidates.size} of {everyone.size} unlabelled rows, drawn at random, were looked at. "
-        n_looked_at = candidates.size
+        most = n_candidates or (obj.n_rows_ if obj.n_rows_ <= _ALL_UP_TO else max(_SAMPLE, 2 * k))
+        if everyone.size > most:
+            looked_at = np.sort(random.choice(everyone, most, replace=False))
+    elif strategy == "random":
+        rows = random.choice(everyone, k, replace=False)
+    elif strategy == "uncertainty":
+        rows = most_uncertain(np.asarray(obj.loss_.mean(H)), everyone, k)
     else:
-        if strategy == "random":
-            candidates = random.choice(everyone, int(k), replace=False)
-        elif strategy == "uncertainty":
-            candidates = most_uncertain(np.asarray(obj.loss_.mean(H)), everyone, int(k))
-        else:
-            candidates = spread_out(_columns(obj, X, random), obj.labeled_, everyone, int(k), random)
-        n_looked_at = everyone.size
+        rows = spread_out(_columns(obj, X, random), obj.labeled_, everyone, k, random)
+
+    # The curvature that a label of weight 1 would have at each row.
+    at_all = curvatures(H, np.arange(obj.n_rows_), np.ones(obj.n_rows_), obj.loss_, "logistic")
+    delta = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, "logistic").delta
     greedy = strategy == "a-optimal"
-    looked_at = candidates if greedy else candidates[:0]
-    posterior = FrozenPosterior(prior, delta, at_all.slope, at_all.delta, evidence.lam, looked_at)
-    if greedy:
-        candidates, drops = _greedy(posterior, int(k))
-    else:
-        drops = posterior.drops_in_order(candidates)
+    posterior = FrozenPosterior(prior, delta, at_all.slope, at_all.delta, chosen.lam, looked_at if greedy else rows[:0])
+    rows, drops = _greedy(posterior, k) if greedy else (rows, posterior.drops_in_order(rows))
+    message = ""
+    if looked_at.size < everyone.size:
+        message = f"{looked_at.size} of {everyone.size} unlabelled rows, drawn at random, were looked at. "
     n_unreachable = int((~prior.reachable).sum())
     if n_unreachable:
         message += f"{n_unreachable} rows in components without a label were left out: label one of each by hand."
-    drops = evidence.noise_variance * drops
-    return LabelSuggestions(candidates, drops, strategy, evidence.lam, n_looked_at, message.strip())
+    return LabelSuggestions(rows, chosen.noise_variance * drops, strategy, chosen.lam, looked_at.size, message.strip())
 
 
-def _greedy(posterior: FrozenPosterior, k: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _greedy(posterior: FrozenPosterior, k: int) -> tuple[Index, Array]:
     """Label the candidate with the largest drop, k times."""
     chosen: list[int] = []
     drops = []
@@ -291,12 +287,12 @@ def _greedy(posterior: FrozenPosterior, k: int) -> tuple[NDArray[np.intp], NDArr
     return posterior.candidates[chosen], np.array(drops)
 
 
-def _columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> NDArray[np.float64]:
+def _columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> Any:
     """Return what k-means works on: the rows, scaled as for the graph, or the graph."""
     if X is None:
         assert obj.propagation_ is not None
-        return graph_columns(obj.propagation_, random)
-    columns = np.asarray(prepare_columns(X, "auto"), dtype=np.float64)
+        return kernel_columns(obj.propagation_, random)
+    columns = prepare_columns(X, "auto")
     if columns.shape[0] != obj.n_rows_:
         raise ValueError(f"X has {columns.shape[0]} rows but the objective has {obj.n_rows_}: they must match.")
-    return columns
+    return columns.astype(np.float64)

@@ -6,8 +6,7 @@ from scipy.special import expit
 from sklearn.datasets import make_blobs, make_moons
 
 from grbb_ext import grbb_objective, prediction_variance, suggest_labels
-from grbb_ext.labeling import FrozenPosterior
-from grbb_ext.variance import prior_of
+from grbb_ext.variance import FrozenPosterior, prior_of
 
 OPERATORS = ["harmonic", "nonlocal", "poisson", "smooth"]
 pytestmark = pytest.mark.filterwarnings("ignore::grbb_ext.variance.VacuousVarianceWarning")
@@ -118,7 +117,7 @@ def test_large_graphs_look_at_a_sample_in_single_precision(monkeypatch):
     assert "20 of 3090 unlabelled rows" in found.message
     prior = prior_of(obj)
     slope = (expit(H) * (1 - expit(H)))[:, None]
-    monkeypatch.setattr("grbb_ext.labeling._frozen_posterior._EXACT_UP_TO", 10_000)
+    monkeypatch.setattr("grbb_ext.variance._frozen_posterior._EXACT_UP_TO", 10_000)
     exact = FrozenPosterior(prior, slope[obj.labeled_], slope, slope, 1.0, found.rows)
     assert_allclose([exact.label(i) for i in range(3)], found.expected_drop, rtol=1e-2)
 
@@ -139,6 +138,12 @@ def test_k_means_goes_where_no_label_is():
     for rows in (X, None):
         found = suggest_labels(obj, np.zeros(120), 2, "k-means", X=rows, lam=1.0)
         assert (blob[found.rows] != 0).any()
+
+
+def test_k_means_of_a_sparse_matrix_is_that_of_the_array():
+    X, _, _, H, obj = moons()
+    dense, sparse = (suggest_labels(obj, H, 4, X=rows, lam=1.0) for rows in (X, sp.csr_array(X)))
+    assert sparse.rows.tolist() == dense.rows.tolist()
 
 
 def test_random_depends_on_the_seed_alone():

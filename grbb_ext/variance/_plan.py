@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext.labeling._suggest import Strategy, suggest_labels
 from grbb_ext.objective import GRBBObjective
-from grbb_ext.variance import lam_in_use, prediction_variance, prior_of
+from grbb_ext.variance._information import lam_in_use
+from grbb_ext.variance._prediction_variance import prediction_variance
+from grbb_ext.variance._suggest import Strategy, suggest_labels
 
 Train = Callable[[GRBBObjective, float | None], tuple[ArrayLike, ArrayLike]]
 
@@ -188,23 +189,19 @@ def plan_labels(
     )
     if not by_budget:
         raise ValueError("raw_scores is an empty dict: pass the scores of at least one feature budget.")
-    lam_used = lam_in_use(obj, prior_of(obj), lam)[0].lam
+    lam_used = lam_in_use(obj, lam)[0].lam
     curves = []
     for budget, scores in by_budget.items():
         now = prediction_variance(obj, scores, lam=lam_used, kind="fisher", random_state=random_state).mean
         found = suggest_labels(obj, scores, k, strategy, X=X, lam=lam_used, random_state=random_state)
-        n = obj.labeled_.size
-        measured = _measure(obj, budget, lam_used, train, y_valid, random_state)
         curves.append(
             LabelCurve(
-                feature_budget=budget,
-                n_labels=np.arange(n, n + k + 1),
-                variance=now - np.concatenate([[0.0], np.cumsum(found.expected_drop)]),
-                rows=found.rows,
-                drop_per_dollar=found.expected_drop / price,
-                measured_n_labels=measured[0],
-                measured_variance=measured[1],
-                measured_accuracy=measured[2],
+                budget,
+                obj.labeled_.size + np.arange(k + 1),
+                now - np.concatenate([[0.0], np.cumsum(found.expected_drop)]),
+                found.rows,
+                found.expected_drop / price,
+                *_measure(obj, budget, lam_used, train, y_valid, random_state),
             )
         )
     count, sentence = _recommend(curves, price, share, money)
@@ -230,8 +227,7 @@ def _measure(
         scores, scores_valid = train(smaller, budget)
         counts.append(kept.size)
         variances.append(prediction_variance(smaller, scores, lam=lam, kind="fisher").mean)
-        right = np.nan if y_valid is None else float(np.mean(obj.predict(scores_valid) == np.asarray(y_valid)))
-        accuracies.append(right)
+        accuracies.append(np.nan if y_valid is None else np.mean(obj.predict(scores_valid) == np.asarray(y_valid)))
     return np.array(counts), np.array(variances), np.array(accuracies)
 
 
@@ -247,10 +243,9 @@ def _nested_order(obj: GRBBObjective, random: np.random.Generator) -> tuple[NDAr
 
 
 def _with_only(obj: GRBBObjective, kept: NDArray[np.intp]) -> GRBBObjective:
-    """Return the objective that has forgotten the labels of all rows but these."""
+    """Return the objective with the labels of these rows only."""
     y = obj.y_
-    forgotten = np.setdiff1d(obj.labeled_, kept)
-    y[forgotten] = np.nan if obj.classes_ is None else obj.unlabeled_
+    y[np.setdiff1d(obj.labeled_, kept)] = np.nan if obj.classes_ is None else obj.unlabeled_
     return obj.with_labels(y)
 
 

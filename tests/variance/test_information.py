@@ -1,13 +1,17 @@
+import gc
+import pickle
+import weakref
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.datasets import make_moons
 
-from grbb_ext import knn_graph
+from grbb_ext import grbb_objective, knn_graph, plan_labels, prediction_variance, suggest_labels
 from grbb_ext.losses import LogisticLoss, SoftmaxLoss, SquaredErrorLoss
 from grbb_ext.propagation import HarmonicPropagation, SmoothPropagation
-from grbb_ext.variance import KernelPrior, LaplacianPrior, choose_lam
+from grbb_ext.variance import KernelPrior, LaplacianPrior, _information, choose_lam, prior_of
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +24,7 @@ def test_laplace_evidence_of_one_label_equals_its_integral_roughly(graph):
     # One label: p(y) = E[sigma(f)] = 1/2 for f ~ N(0, s^2); Laplace is close for small s.
     prior = KernelPrior(SmoothPropagation(graph, [0]))
     found = choose_lam(prior, np.array([1.0]), np.ones(1), LogisticLoss(), lam=4.0)
-    assert_allclose(np.exp(found.log_evidence), 0.5, rtol=0.01)
+    assert_allclose(np.exp(found.log_likelihood), 0.5, rtol=0.01)
 
 
 def test_evidence_of_two_labels_agrees_with_numerical_integration(graph):
@@ -30,7 +34,7 @@ def test_evidence_of_two_labels_agrees_with_numerical_integration(graph):
     f = np.random.default_rng(0).multivariate_normal(np.zeros(2), K, size=400_000)
     expected = np.mean(expit(f[:, 0]) * expit(-f[:, 1]))
     found = choose_lam(prior, y, np.ones(2), LogisticLoss(), lam=1.0)
-    assert_allclose(np.exp(found.log_evidence), expected, rtol=0.05)
+    assert_allclose(np.exp(found.log_likelihood), expected, rtol=0.05)
 
 
 @pytest.mark.parametrize("lam", [0.1, 1.0])
@@ -55,14 +59,14 @@ def test_chosen_lam_beats_its_neighbours(graph):
         found = choose_lam(prior, y, np.ones(50), LogisticLoss())
         for factor in (0.8, 1.25):
             other = choose_lam(prior, y, np.ones(50), LogisticLoss(), lam=found.lam * factor)
-            assert other.log_evidence <= found.log_evidence + 1e-3 or found.at_bound
+            assert other.log_likelihood <= found.log_likelihood + 1e-3 or found.at_bound
 
 
 def test_several_classes_are_summed(graph):
     prior = KernelPrior(SmoothPropagation(graph, [0, 50, 100]))
     Y = np.eye(3)
-    total = choose_lam(prior, Y, np.ones(3), SoftmaxLoss(), lam=1.0).log_evidence
-    parts = [choose_lam(prior, Y[:, k], np.ones(3), LogisticLoss(), lam=1.0).log_evidence for k in range(3)]
+    total = choose_lam(prior, Y, np.ones(3), SoftmaxLoss(), lam=1.0).log_likelihood
+    parts = [choose_lam(prior, Y[:, k], np.ones(3), LogisticLoss(), lam=1.0).log_likelihood for k in range(3)]
     assert_allclose(total, sum(parts))
 
 
@@ -71,7 +75,7 @@ def test_a_weight_of_two_is_the_label_twice_as_certain_and_of_none_absent(graph)
     found = choose_lam(both, np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0]), LogisticLoss(), lam=1.0)
     K = both.labeled_covariance(1.0)[:2, :2]
     f = np.random.default_rng(0).multivariate_normal(np.zeros(2), K, size=400_000)
-    assert_allclose(np.exp(found.log_evidence), np.mean(expit(f[:, 0]) * expit(-f[:, 1])), rtol=0.05)
+    assert_allclose(np.exp(found.log_likelihood), np.mean(expit(f[:, 0]) * expit(-f[:, 1])), rtol=0.05)
 
 
 def test_restricted_likelihood_does_not_see_the_level(graph):
@@ -87,4 +91,69 @@ def test_more_than_a_thousand_labels_are_thinned():
     X, truth = make_moons(1500, noise=0.2, random_state=0)
     prior = KernelPrior(SmoothPropagation(knn_graph(X), np.arange(1500), verbose=False))
     found = choose_lam(prior, truth.astype(float), np.ones(1500), LogisticLoss(), lam=1.0)
-    assert np.isfinite(found.log_evidence)
+    assert np.isfinite(found.log_likelihood)
+
+
+def test_many_classes_are_a_sample_of_the_sum(graph):
+    labeled, n_classes = np.arange(0, 200, 2), 90
+    prior = KernelPrior(SmoothPropagation(graph, labeled))
+    Y = np.eye(n_classes)[np.random.default_rng(0).permutation(np.arange(100) % n_classes)]
+    found = choose_lam(prior, Y, np.ones(100), SoftmaxLoss(), lam=1.0).log_likelihood
+    parts = [choose_lam(prior, Y[:, k], np.ones(100), LogisticLoss(), lam=1.0).log_likelihood for k in range(90)]
+    assert_allclose(found, sum(parts), rtol=0.05)
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """The lams at which the marginal likelihood was computed, for one class each."""
+    counted = []
+    original = _information._laplace
+
+    def counting(K, y, w, alpha):
+        counted.append(K[0, 0])
+        return original(K, y, w, alpha)
+
+    monkeypatch.setattr(_information, "_laplace", counting)
+    return counted
+
+
+def moons():
+    X, truth = make_moons(80, noise=0.2, random_state=0)
+    return grbb_objective(X, np.where(np.arange(80) < 10, truth, -1)), 2.0 * truth - 1.0
+
+
+def test_lam_is_searched_once_for_each_objective(fits):
+    obj, H = moons()
+    first = prediction_variance(obj, H)
+    once = len(fits)
+    assert 9 < once < 30
+    assert suggest_labels(obj, H, 3).lam == first.lam
+    assert plan_labels(obj, {1.0: H, 2.0: 2 * H}, 3, price=1.0).lam == first.lam
+    assert prediction_variance(obj, 2 * H, kind="fisher").lam_chosen
+    assert len(fits) == once
+    other, _ = moons()
+    assert prediction_variance(other, H).lam == first.lam
+    assert len(fits) == 2 * once
+
+
+def test_many_classes_take_a_bounded_number_of_fits(fits, graph):
+    for n_classes in (30, 90):
+        y = np.where(np.arange(200) < 100, np.arange(200) % n_classes, -1)
+        _information.lam_in_use(grbb_objective(None, y, graph=graph), None)
+    assert len(fits) <= 2 * 30 * 40
+
+
+def test_what_is_kept_neither_holds_the_objective_nor_is_pickled_with_it():
+    obj, H = moons()
+    before = len(pickle.dumps(obj))
+    prediction_variance(obj, H)
+    assert len(pickle.dumps(obj)) == before
+    again = pickle.loads(pickle.dumps(obj))
+    assert prior_of(again) is not prior_of(obj)
+    assert prior_of(obj) is prior_of(obj)
+    known = len(_information._known)
+    alive = weakref.ref(obj)
+    del obj
+    gc.collect()
+    assert alive() is None
+    assert len(_information._known) == known - 1
