@@ -507,6 +507,8 @@ def read_column(
     >>> read_column(["red", None, "blue"], "Column 'color'", ("blue", "red")).tolist()
     [1.0, nan, 0.0]
     """
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{label} is masked, and masks are not read. Use .filled(np.nan): NaN is a missing value.")
     if not (hasattr(values, "to_numpy") or hasattr(values, "to_pylist")):
         array = np.asarray(values)
         values = np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
