@@ -24,7 +24,7 @@ from grbb_ext.table._read import (
     read_frame,
     read_table,
 )
-from grbb_ext.table._table import Matrix, Schema, Table, row_keys
+from grbb_ext.table._table import Matrix, Schema, Table, join_schemas, row_keys, stack_tables
 from grbb_ext.table._trees import CategoryOrder
 
 # Old names, until their last callers are gone.
@@ -51,6 +51,7 @@ __all__ = [
     "fill_missing",
     "graph_columns",
     "is_frame",
+    "join_schemas",
     "listed_categories",
     "prepare_columns",
     "principal_columns",
@@ -59,4 +60,5 @@ __all__ = [
     "read_frame",
     "read_table",
     "row_keys",
+    "stack_tables",
 ]
