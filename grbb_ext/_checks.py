@@ -37,6 +37,7 @@ def finite_number(value: Any, name: str, least: float = 0.0) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not (math.isfinite(value) and value >= least):
+    number = float(value)
+    if not (math.isfinite(number) and number >= least):
         raise ValueError(f"{name} must be a finite number of at least {least:g}, got {value!r}.")
-    return float(value)
+    return number
