@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts, decimal, exact_sum
 from grbb_ext.ondemand._result import FetchError, list_rows
+from grbb_ext.table import Unseen, is_frame, read_column
 
 Bools = NDArray[np.bool_]
 
@@ -84,19 +85,12 @@ Derive = Callable[[dict[Any, NDArray[Any]]], Any]
 Rows = NDArray[np.intp]
 
 
-def as_floats(values: Any) -> NDArray[np.float64]:
-    """Return a column as float64, None and pandas' NA as NaN."""
-    if hasattr(values, "to_numpy"):
-        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(values, dtype=np.float64)
-
-
 def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     """Return what a source gave as columns by name.
 
     Parameters
     ----------
-    returned : mapping, pandas.DataFrame, array-like or None
+    returned : mapping, frame, array-like or None
         An array has one column for each of `own`, and may be one-dimensional if there is one; None is nothing.
     own : sequence
         The features that need this source and no other.
@@ -108,9 +102,11 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     """
     if returned is None:
         return {}
-    if isinstance(returned, Mapping) or hasattr(returned, "columns"):
-        return {name: returned[name] for name in getattr(returned, "columns", returned)}
-    array = np.asarray(returned)
+    if isinstance(returned, Mapping) or is_frame(returned, "It"):
+        return by_name(returned)
+    array = np.asanyarray(returned)
+    if array.dtype.kind in "US" and not isinstance(returned, np.ndarray):
+        array = np.asarray(returned, dtype=object)
     if array.ndim == 1 and len(own) == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != len(own):
@@ -119,6 +115,20 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
             "dict from feature to values to be explicit."
         )
     return {name: array[:, j] for j, name in enumerate(own)}
+
+
+def by_name(given: Any) -> dict[Any, Any]:
+    """Return the columns of a mapping or a frame by name.
+
+    Examples
+    --------
+    >>> by_name({"a": [1.0]})
+    {'a': [1.0]}
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    names = given.column_names if hasattr(given, "column_names") else given.columns
+    return {name: given[name] for name in names}
 
 
 class Batch:
@@ -134,6 +144,10 @@ class Batch:
         The sources.
     derive : mapping from feature to callable
         Features that are computed from what sources return.
+    categories : mapping from position to tuple, optional
+        Categories of features, in the order of their codes: sources may return them by name.
+    unseen : {"error", "missing"}, default="missing"
+        What to do with other categories.
 
     Attributes
     ----------
@@ -154,8 +168,15 @@ class Batch:
     """
 
     def __init__(
-        self, ids: NDArray[Any], costs: FeatureCosts, fetch: Mapping[Any, Fetch], derive: Mapping[Any, Derive]
+        self,
+        ids: NDArray[Any],
+        costs: FeatureCosts,
+        fetch: Mapping[Any, Fetch],
+        derive: Mapping[Any, Derive],
+        categories: Mapping[int, tuple[Any, ...]] | None = None,
+        unseen: Unseen = "missing",
     ) -> None:
+        self._categories, self._unseen = categories or {}, unseen
         self.ids, self.costs, self.fetch, self.derive = ids, costs, fetch, derive
         n, d = len(ids), costs.n_features
         self.purchases = Purchases(costs)
@@ -231,12 +252,13 @@ class Batch:
         """Keep columns; those of features that do not need the source are left out, other names wait for `derive`."""
         arrays = {}
         for name, values in columns.items():
-            try:
-                arrays[name] = as_floats(values) if name in features else np.asarray(values)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{name!r} is not numeric ({error}). Return numbers, or category codes.") from error
-            if arrays[name].shape != rows.shape:
-                raise ValueError(f"{name!r} has shape {arrays[name].shape} for {rows.size} rows.")
+            if np.shape(values) != rows.shape:
+                raise ValueError(f"{name!r} has shape {np.shape(values)} for {rows.size} rows.")
+            if name in features:
+                known = self._categories.get(features[name])
+                arrays[name] = read_column(values, f"Column {name!r}", known, self._unseen)
+            else:
+                arrays[name] = np.asarray(values)
         for name, array in arrays.items():
             if name in features:
                 self.X[rows, features[name]] = array
