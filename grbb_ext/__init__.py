@@ -20,17 +20,16 @@ from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import SharedGraph, knn_graph
 from grbb_ext.labeling import LabelPlan, LabelSuggestions, plan_labels, suggest_labels
 from grbb_ext.model_selection import (
-    ScoreCostCurve,
+    CostCurve,
     SemiSupervisedSplit,
-    cost_path,
+    cost_curve,
     labeled_scorer,
-    score_cost_curve,
     share_graph,
 )
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError
-from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
+from grbb_ext.plotting import CostCurveDisplay, PropagationDisplay, VarianceDisplay
 from grbb_ext.propagation import make_propagation
 from grbb_ext.table import GraphWarning
 from grbb_ext.teacher import RefinedGraph, Refinement
@@ -39,7 +38,8 @@ from grbb_ext.variance import PredictionVariance, VacuousVarianceWarning, predic
 __version__ = "0.1.0"
 
 __all__ = [
-    "CostAccuracyDisplay",
+    "CostCurve",
+    "CostCurveDisplay",
     "FeatureCosts",
     "FetchError",
     "Forest",
@@ -57,14 +57,12 @@ __all__ = [
     "PropagationDisplay",
     "RefinedGraph",
     "Refinement",
-    "ScoreCostCurve",
     "SemiSupervisedSplit",
     "SharedGraph",
-    "TreesAccuracyDisplay",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
     "VarianceDisplay",
-    "cost_path",
+    "cost_curve",
     "grbb_objective",
     "knn_graph",
     "labeled_scorer",
@@ -72,7 +70,6 @@ __all__ = [
     "make_propagation",
     "plan_labels",
     "prediction_variance",
-    "score_cost_curve",
     "share_graph",
     "suggest_labels",
 ]
