@@ -14,6 +14,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext.adapters._wrapped import Watch, WrappedBooster, read_metrics
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train as train_with_costs
+from grbb_ext.adapters.lightgbm._trees import read_trees
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 
@@ -230,8 +231,7 @@ def _finish(booster: lgb.Booster, n_rounds: int, start: float, history: dict[str
             ledger = None if ledger is None else ledger.before(n_best)
     if start != 0:
         # As LightGBM does for its own objectives: the start becomes a part of the first tree.
-        n_leaves = booster.dump_model(num_iteration=1)["tree_info"][0]["num_leaves"]
-        for leaf in range(n_leaves):
+        for leaf in range(len(read_trees(booster, 0, 1)[0].column) + 1):
             booster.set_leaf_output(0, leaf, booster.get_leaf_output(0, leaf) + start)
     if ledger is not None and ledger.stop_reason:
         reason = ledger.stop_reason
