@@ -217,11 +217,9 @@ def cost_curve(
     ]
     if any(test.size == 0 for _, test in folds):
         raise ValueError(f"cv={cv!r} made a fold without a labelled row: pass cv=SemiSupervisedSplit({cv!r}).")
-    shared = clone(model) if _needs_no_graph(model) else share_graph(model, X)
+    shared = share_graph(model, X)
     # A fold may miss some classes.
-    known = (
-        {"classes": np.unique(plain_array(labels[labeled]))} if is_classifier(model) and model.classes is None else {}
-    )
+    known = {"classes": np.unique(plain_array(labels[labeled]))} if is_classifier(model) else {}
     fits = [
         Parallel(n_jobs=n_jobs)(
             delayed(_one_fit)(clone(shared).set_params(**setting), X, y, train, test, scorer, sample_weight, known)
@@ -293,7 +291,7 @@ def _one_fit(
     known: dict[str, Any],
 ) -> _Fit:
     weight = {} if sample_weight is None else {"sample_weight": take_rows(sample_weight, train)}
-    model.set_params(**known).fit(take_rows(X, train), take_rows(y, train), **weight)
+    model.fit(take_rows(X, train), take_rows(y, train), **weight, **known)
     return _staged(model, take_rows(X, test), take_rows(y, test), scorer)
 
 
@@ -353,11 +351,6 @@ def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | No
             raise ValueError(f"{name}s is empty: give at least one value.")
         settings += [{name: value} for value in sorted({min(price, most) for price in prices})]
     return settings
-
-
-def _needs_no_graph(model: Any) -> bool:
-    """Whether no fit of the estimator reads a graph."""
-    return bool(model.rule == "labeled" and model.lam == 0)
 
 
 def _cost_after_rounds(ledger: Ledger, n_rounds: int) -> list[float]:
