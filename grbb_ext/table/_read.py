@@ -542,8 +542,8 @@ def listed_categories(X: Any) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a frame, if they are all text; else None.
+def column_names(X: Any, name: str = "X") -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame, if they are all text; else None. Repeated ones are refused.
 
     Examples
     --------
@@ -551,7 +551,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     >>> column_names(pd.DataFrame({"a": [1.0]})), column_names([[1.0]])
     (('a',), None)
     """
-    return _open(X, "X").names if is_frame(X) else None
+    return _open(X, name).names if is_frame(X, name) else None
 
 
 def read_frame(X: Any, categorical: Sequence[int], schema: Schema | None = None, unseen: Unseen = "error") -> Table:
