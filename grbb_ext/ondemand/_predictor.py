@@ -198,7 +198,7 @@ class OnDemandPredictor:
             status=evaluation.status,
             trees=evaluation.trees,
             fetched=batch.fetched,
-            spent=np.where(batch.fetched, self.costs.prices, 0.0).sum(axis=1),
+            spent=self.costs.spent(batch.fetched),
             sources=self.costs.sources,
             errors=tuple(batch.errors),
         )

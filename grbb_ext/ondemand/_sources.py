@@ -8,78 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.costs import FeatureCosts, decimal, exact_sum
+from grbb_ext.costs import FeatureCosts
 from grbb_ext.ondemand._result import FetchError, list_rows
 from grbb_ext.table import Unseen, column_names, is_frame, read_column
 
 Bools = NDArray[np.bool_]
-
-
-# Only sums closer to the budget than this are added up again in decimals.
-_CLOSE = 1e-9
-
-
-class Purchases:
-    """Prices of features for rows that have paid different sources.
-
-    Parameters
-    ----------
-    costs : FeatureCosts
-        Bound to the columns of the forest.
-
-    Examples
-    --------
-    >>> costs = FeatureCosts(needs=[["draw", "chol"], ["draw", "fbs"]], prices={"draw": 2.1, "chol": 5.2, "fbs": 3.1})
-    >>> purchases = Purchases(costs)
-    >>> paid = np.array([[False, False, False], [True, False, False]])
-    >>> purchases.affordable(paid, np.array([5.2, 5.2])).tolist()
-    [[False, True], [False, True]]
-    """
-
-    def __init__(self, costs: FeatureCosts) -> None:
-        self.prices = costs.prices
-        self.needs: Bools = np.asarray(costs.needs.toarray(), dtype=bool)
-        # Products of booleans are slow in numpy, and counts of sources are exact in float32.
-        self._counts = self.needs.astype(np.float32)
-
-    def affordable(self, fetched: Bools, budget: NDArray[np.float64]) -> Bools:
-        """Return which features each row can still pay, shape (n, d).
-
-        Parameters
-        ----------
-        fetched : ndarray of bool of shape (n, n_sources)
-            What each row has paid.
-        budget : ndarray of shape (n,)
-            The most that each row may spend in all.
-        """
-        spent = fetched @ self.prices
-        total = spent[:, None] + self.marginals(fetched)
-        gap = budget[:, None] - total
-        fits = gap >= 0
-        # 0.1 + 0.2 fits a budget of 0.3: near the limit prices are added as decimals, once for each set of sources.
-        limit = np.where(np.isfinite(budget), _CLOSE * np.maximum(budget, 1.0), -1.0)
-        row, feature = np.nonzero(np.abs(gap) <= limit[:, None])
-        paid, which = np.unique(fetched[row] | self.needs[feature], axis=0, return_inverse=True)
-        totals = [exact_sum(self.prices[sources].tolist()) for sources in paid]
-        limits = {amount: decimal(amount) for amount in np.unique(budget[row]).tolist()}
-        fits[row, feature] = [
-            totals[s] <= limits[amount] for s, amount in zip(which.ravel().tolist(), budget[row].tolist(), strict=True)
-        ]
-        return np.asarray(fits)
-
-    def marginals(self, fetched: Bools) -> NDArray[np.float64]:
-        """Return what each feature would cost each row now, shape (n, d)."""
-        return np.asarray(np.where(fetched, 0.0, self.prices) @ self.needs.T)
-
-    def sources_of(self, features: Bools, fetched: Bools) -> Bools:
-        """Return the unpaid sources of some features of each row, shape (n, n_sources)."""
-        return np.asarray((features.astype(np.float32) @ self._counts > 0) & ~fetched)
-
-    def paid(self, fetched: Bools) -> Bools:
-        """Return which features have all of their sources, shape (n, d)."""
-        return np.asarray((~fetched).astype(np.float32) @ self._counts.T == 0)
-
-
 Fetch = Callable[[NDArray[Any]], Any]
 Derive = Callable[[dict[Any, NDArray[Any]]], Any]
 Rows = NDArray[np.intp]
@@ -150,8 +83,6 @@ class Batch:
 
     Attributes
     ----------
-    purchases : Purchases
-        Prices.
     X : ndarray of shape (n, d)
         Values, NaN where unknown.
     present : ndarray of bool of shape (n, d)
@@ -178,7 +109,6 @@ class Batch:
         self._categories, self._unseen = categories or {}, unseen
         self.ids, self.costs, self.fetch, self.derive = ids, costs, fetch, derive
         n, d = len(ids), costs.n_features
-        self.purchases = Purchases(costs)
         self.X = np.full((n, d), np.nan)
         self.present = np.zeros((n, d), dtype=bool)
         self.known = np.zeros((n, d), dtype=bool)
@@ -206,9 +136,8 @@ class Batch:
             return
         name = self.costs.sources[source]
         self.fetched[rows, source] = True
-        needs = self.purchases.needs
-        users = np.flatnonzero(needs[:, source])
-        own = users[needs[users].sum(axis=1) == 1]
+        users = np.flatnonzero(~self.costs.covered(np.arange(len(self.costs.sources)) != source))
+        own = users[np.diff(self.costs.needs.indptr)[users] == 1]
         try:
             columns = as_columns(self.fetch[name](self.ids[rows]), [self.costs.features[j] for j in own])
             self._store(columns, {self.costs.features[j]: int(j) for j in users}, rows)
@@ -226,7 +155,7 @@ class Batch:
             Features that these rows need next. It is a failure if one has all its sources and still no value.
         """
         at = self.at(rows)
-        paid = self.purchases.paid(self.fetched[at])
+        paid = self.costs.covered(self.fetched[at])
         lacking = wanted & paid & ~self.present[at]
         for feature in np.flatnonzero(lacking.any(axis=0)):
             self._make(int(feature), rows[lacking[:, feature] & ~self.failed[rows]])
