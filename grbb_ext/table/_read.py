@@ -233,15 +233,15 @@ def _listed(categorical: Any, source: _Source) -> set[int]:
     if isinstance(categorical, str) and categorical == "from_dtype":
         return set()
     names = [label.strip("'\"") for label in source.labels] if source.names is None else list(source.names)
-    return column_positions([] if categorical is None else categorical, names or None, source.shape[1])
+    return _positions([] if categorical is None else categorical, names or None, source.shape[1])
 
 
-def column_positions(listed: Any, names: Sequence[str] | None, n_columns: int) -> set[int]:
+def _positions(listed: Any, names: Sequence[str] | None, n_columns: int) -> set[int]:
     """Return the positions of columns that are listed by name, by position or by a truth value for each.
 
     Examples
     --------
-    >>> sorted(column_positions(["b", 0], ["a", "b"], 2)), sorted(column_positions([True, False], None, 2))
+    >>> sorted(_positions(["b", 0], ["a", "b"], 2)), sorted(_positions([True, False], None, 2))
     ([0, 1], [0])
     """
     if isinstance(listed, (str, bytes)) or np.ndim(listed) != 1:
@@ -552,13 +552,3 @@ def column_names(X: Any, name: str = "X") -> tuple[str, ...] | None:
     (('a',), None)
     """
     return _open(X, name).names if is_frame(X, name) else None
-
-
-def read_frame(X: Any, categorical: Sequence[int], schema: Schema | None = None, unseen: Unseen = "error") -> Table:
-    """Read a frame: the old name of :func:`read_table`."""
-    return read_table(X, categorical=list(categorical), schema=schema, unseen=unseen)
-
-
-def check_container(X: Any) -> None:
-    """Refuse containers that are not read."""
-    _open(X, "X")
