@@ -294,3 +294,13 @@ def test_no_rows() -> None:
         elif entrance != "on demand":  # which is asked for row ids
             with pytest.raises(ValueError, match=r"0 sample\(s\)|0 rows"):
                 ask(NUMBERS[:0], NUMBERS)
+
+
+@pytest.mark.parametrize("X", [FRAME, COLORS], ids=["numbers", "categories"])
+def test_partitions_have_the_model_of_one_machine(client: Any, X: pd.DataFrame) -> None:
+    import xgboost as xgb
+
+    data = xgb.QuantileDMatrix(X, enable_categorical=True)
+    obj = grbb_objective(X, Y, **GRAPH_ALONE, verbose=False)
+    booster = xgb.train({"max_depth": 3, "nthread": 1, "base_score": 0}, data, 2, obj=obj)
+    np.testing.assert_allclose(by_dask(client, X), booster.predict(data, output_margin=True), rtol=1e-4, atol=1e-5)
