@@ -229,7 +229,7 @@ class OnDemandPredictor:
         if free is None:
             raise ValueError(f"The forest uses {shorten(names)}, which need no source: pass them as free=.")
         if isinstance(free, Mapping) or is_frame(free, "free"):
-            given = by_name(free)
+            given = by_name(free, "free")
             absent = [name for name in names if name not in given]
             if absent:
                 raise ValueError(f"free lacks {shorten(absent)}, which the forest uses and no source returns.")

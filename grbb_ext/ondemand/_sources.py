@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.ondemand._result import FetchError, list_rows
-from grbb_ext.table import Unseen, is_frame, read_column
+from grbb_ext.table import Unseen, column_names, is_frame, read_column
 
 Bools = NDArray[np.bool_]
 Fetch = Callable[[NDArray[Any]], Any]
@@ -35,8 +35,8 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     """
     if returned is None:
         return {}
-    if isinstance(returned, Mapping) or is_frame(returned, "It"):
-        return by_name(returned)
+    if isinstance(returned, Mapping) or is_frame(returned, "it"):
+        return by_name(returned, "it")
     array = np.asanyarray(returned)
     if array.dtype.kind in "US" and not isinstance(returned, np.ndarray):
         array = np.asarray(returned, dtype=object)
@@ -50,18 +50,17 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     return {name: array[:, j] for j, name in enumerate(own)}
 
 
-def by_name(given: Any) -> dict[Any, Any]:
+def by_name(given: Any, name: str) -> dict[Any, Any]:
     """Return the columns of a mapping or a frame by name.
 
     Examples
     --------
-    >>> by_name({"a": [1.0]})
+    >>> by_name({"a": [1.0]}, "free")
     {'a': [1.0]}
     """
     if isinstance(given, Mapping):
         return dict(given)
-    names = given.column_names if hasattr(given, "column_names") else given.columns
-    return {name: given[name] for name in names}
+    return {column: given[column] for column in column_names(given, name) or given.columns}
 
 
 class Batch:

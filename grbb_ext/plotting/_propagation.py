@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.plotting._curves import legend_above, legend_right
-from grbb_ext.table import Schema, Table, graph_columns, is_frame, prepare_columns, read_frame
+from grbb_ext.table import DistanceSpace, read_table
 
 
 def plane(X: Any) -> tuple[NDArray[np.float64], tuple[str, str]]:
@@ -30,19 +30,16 @@ def plane(X: Any) -> tuple[NDArray[np.float64], tuple[str, str]]:
     >>> coordinates.shape, names
     ((3, 2), ('component 1 (93 % of the variance)', 'component 2 (7 %)'))
     """
-    if is_frame(X):
-        table, names = read_frame(X, ()), [str(name) for name in X.columns]
-    else:
-        values = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-        table, names = Table(values, Schema()), [f"column {j}" for j in range(values.shape[-1])]
-    if len(table.values.shape) != 2 or table.values.shape[1] < 2:
+    table = read_table(X)
+    names = table.schema.names or [f"column {j}" for j in range(table.n_columns)]
+    if table.n_columns < 2:
         raise ValueError(f"X must have at least two columns, got shape {table.values.shape}. Pass coordinates=.")
     if table.values.shape[1] == 2 and not table.schema.categorical and not hasattr(table.values, "tocsr"):
         return np.asarray(table.values, dtype=np.float64), (names[0], names[1])
-    columns, scale = graph_columns(table)
-    pca = PCA(2, random_state=0).fit(prepare_columns(columns, scale))
+    _, points = DistanceSpace.fit_transform(table, warn_missing=False)
+    pca = PCA(2, random_state=0).fit(points)
     share = np.nan_to_num(pca.explained_variance_ratio_)  # rows that are all equal have none
-    coordinates = pca.transform(prepare_columns(columns, scale))
+    coordinates = pca.transform(points)
     return np.asarray(coordinates, dtype=np.float64), (
         f"component 1 ({share[0]:.0%} of the variance)".replace("%", " %"),
         f"component 2 ({share[1]:.0%})".replace("%", " %"),

@@ -10,7 +10,7 @@ from sklearn.datasets import make_moons
 
 from grbb_ext import GraphWarning, grbb_objective, knn_graph, make_propagation
 from grbb_ext.labels import read_labels
-from grbb_ext.table import read_columns
+from grbb_ext.table import read_table
 from grbb_ext.teacher import GraphEvidenceWarning, labeled_forest
 
 MOONS, TRUTH = make_moons(300, noise=0.1, random_state=0)
@@ -36,7 +36,7 @@ def test_targets_are_the_mixture_of_both_experts():
     y = labels_of(TRUTH, 20)
     obj = grbb_objective(MOONS, y, graph="knn")
     labels = read_labels(y, "auto", None, -1)
-    forest, _ = labeled_forest(read_columns(MOONS), labels)
+    forest, _ = labeled_forest(read_table(MOONS), labels)
     sharp = forest**3 / (forest**3 + (1 - forest) ** 3)
     graph = grbb_objective(MOONS, y, graph="knn", guard=False).targets_
     w = obj.evidence_.graph_weight
@@ -164,8 +164,8 @@ def test_the_forest_does_not_depend_on_the_order_of_rows(sparse):
     y[3], y[7] = 0, 2
     p = random.permutation(120)
     rows = sp.csr_array(X) if sparse else X
-    targets, held_out = labeled_forest(read_columns(rows), read_labels(y, "auto", None, -1))
-    again, held_out_again = labeled_forest(read_columns(rows[p]), read_labels(y[p], "auto", None, -1))
+    targets, held_out = labeled_forest(read_table(rows), read_labels(y, "auto", None, -1))
+    again, held_out_again = labeled_forest(read_table(rows[p]), read_labels(y[p], "auto", None, -1))
     assert_array_equal(again, targets[p])
     assert_array_equal(held_out_again, held_out[p[p < 30]])
 
@@ -173,11 +173,11 @@ def test_the_forest_does_not_depend_on_the_order_of_rows(sparse):
 def test_held_out_predictions_are_of_trees_that_did_not_draw_the_label():
     y = labels_of(TRUTH, 30)
     labels = read_labels(y, "auto", None, -1)
-    _, held_out = labeled_forest(read_columns(MOONS), labels)
+    _, held_out = labeled_forest(read_table(MOONS), labels)
     for i in range(5):
         changed = replace(labels, targets=labels.targets.copy())
         changed.targets[i] = 1 - changed.targets[i]
-        _, other = labeled_forest(read_columns(MOONS), changed)
+        _, other = labeled_forest(read_table(MOONS), changed)
         assert other[i] == held_out[i]
 
 
