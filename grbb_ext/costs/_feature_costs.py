@@ -1,9 +1,10 @@
-"""What features cost: features need sources, a source has a price and is paid once."""
+"""Prices of features: a feature needs sources, a source has a price and is paid once."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from os import PathLike
 from typing import Any, Protocol, TextIO, runtime_checkable
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.costs._engine import PriceEngine
+from grbb_ext.costs._engine import PriceEngine, exact_sum
 from grbb_ext.costs._reading import (
     Name,
     check_name,
@@ -32,7 +33,7 @@ _FIELDS = ("features", "sources", "prices", "needs", "per_tree", "per_split", "d
 
 @runtime_checkable
 class ForestLike(Protocol):
-    """What costs ask of a model; :class:`grbb_ext.forest.Forest` has it."""
+    """What costs need of a model; :class:`grbb_ext.forest.Forest` has it."""
 
     n_features: int
     n_trees: int
@@ -399,27 +400,37 @@ class FeatureCosts(PriceEngine):
         return self.per_tree * forest.n_trees + self.per_split * forest.n_splits
 
     def budgets(self, n: int) -> tuple[float, ...]:
-        """Return budgets from the price of the cheapest feature to that of all features, evenly spaced in logarithm.
+        """Return budgets to try, ascending: what the 1, 2, ..., d cheapest features cost together.
 
         Parameters
         ----------
         n : int
-            How many. The first is 0 where some feature is free; equal ones are left out.
+            Return at most this many, about evenly spaced in logarithm. The last one pays for all features.
 
         Examples
         --------
-        >>> FeatureCosts({"age": 0.0, "fbs": 5.2, "chol": 7.27, "thal": 102.9}).budgets(4)
-        (0.0, 5.2, 24.5, 115.37)
+        >>> costs = FeatureCosts({"age": 0.0, "fbs": 5.2, "chol": 7.27, "thal": 102.9, "ca": 100.9})
+        >>> costs.budgets(8)
+        (0.0, 5.2, 12.47, 113.37, 216.27)
+        >>> costs.budgets(4)
+        (0.0, 5.2, 12.47, 216.27)
         """
-        alone = self.marginals()
-        priced = alone[alone > 0]
+        n = positive_int(n, "The number of budgets", 2)
+        paid, total, reached = np.zeros(len(self.sources), dtype=bool), Decimal(0), set()
+        for i in np.argsort(self.marginals(), kind="stable"):
+            new = self._row(int(i))[~paid[self._row(int(i))]]
+            paid[new], total = True, exact_sum([total, *self.prices[new].tolist()])
+            reached.add(float(total))
+        steps = np.array(sorted(reached))
+        priced = steps[steps > 0]
         if not priced.size:
-            raise ValueError("Every feature is free, so there is no budget to choose.")
-        free = [0.0] if (alone == 0).any() else []
-        lowest, highest = float(priced.min()), self.total(np.ones(self.n_features, dtype=bool))
-        steps = positive_int(n, "The number of budgets", 2) - len(free)
-        between = [float(f"{budget:.3g}") for budget in np.geomspace(lowest, highest, max(steps, 2))[1:-1]]
-        return tuple(sorted({*free, *([lowest] if steps > 1 else []), *between, highest}))
+            raise ValueError("Every feature is free, so there are no budgets to choose from.")
+        if steps.size > n:
+            wanted = np.geomspace(priced[0], priced[-1], n - (steps.size - priced.size))
+            nearest = np.abs(np.log(priced[:, None] / wanted)).argmin(axis=0)
+            nearest[-1] = priced.size - 1  # also where a single one is wanted
+            steps = np.union1d(steps[steps == 0], priced[nearest])
+        return tuple(steps.tolist())
 
     def lightgbm_params(self, mu: float) -> dict[str, Any]:
         """Return the parameters of LightGBM's own CEGB, for plain ``lightgbm.train``.

@@ -119,7 +119,7 @@ def cost_curve(
 
     An estimator is cross-validated: one fit for each fold and setting, scored after every round. The first t rounds of
     a model are the model of t rounds, so the number of rounds needs no fits of its own. The graph is built once over
-    all rows and cut to each fold (:func:`share_graph`); nothing is learned from the labels left out.
+    all rows and cut to each fold (:func:`share_graph`); labels that are left out are not used.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def cost_curve(
         ``estimator(mu=...)`` and ``estimator(budget=...)`` return a booster of either library, or a
         :class:`~grbb_ext.Forest`.
     X : array-like, sparse matrix or frame of shape (N, d)
-        Rows, labelled and unlabelled. Not for a callable, and so are `y` and what belongs to folds.
+        Rows, labelled and unlabelled. For an estimator only, like `y` and all that concerns folds.
     y : array-like of shape (N,)
         Labels, with the estimator's marker where there is none.
     feature_costs : FeatureCosts, dict or sequence, default=None
@@ -139,7 +139,7 @@ def cost_curve(
     budgets : iterable of float, int or None, default=None
         Hard budgets to try. A number of steps takes them from the prices, :meth:`FeatureCosts.budgets`.
     cv : int, splitter or iterable, default=5
-        A number of folds is :class:`SemiSupervisedSplit`. Put a plain splitter of scikit-learn into one, too.
+        A number of folds is :class:`SemiSupervisedSplit`. Wrap a plain splitter of scikit-learn in one, too.
     scoring : str, callable or None, default=None
         A score of scikit-learn; None is accuracy, or R^2 for regression. Unlabelled rows are left out. With a callable
         to train, a function ``scoring(model)`` that returns a number, on held-out rows; None leaves scores NaN.
@@ -150,7 +150,7 @@ def cost_curve(
     sample_weight : array-like of shape (N,) or None, default=None
         Weights of the rows in training.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before a number of folds is dealt; None leaves them in order. The estimator has its own.
+        Shuffles the rows before a number of folds is made; None leaves them in order. The estimator has its own.
     n_jobs : int, default=1
         Fits at a time. Give the booster one thread each (``n_jobs=1``) where it is above 1.
     verbose : bool, default=True

@@ -234,7 +234,7 @@ class CostCurveDisplay:
                     lw=1,
                 )
             )
-        if name is None:  # one grey key stands for the points of all colours
+        if name is None:  # one grey key for the points of all colours
             label = f"all rounds of a {self._what() or 'setting'}" + (
                 "" if np.isnan(error).all() else ", ± standard error"
             )
