@@ -35,9 +35,17 @@ _FIELDS = ("features", "sources", "prices", "needs", "per_tree", "per_split", "d
 class ForestLike(Protocol):
     """What costs need of a model; :class:`grbb_ext.forest.Forest` has it."""
 
-    n_features: int
-    n_trees: int
-    n_splits: int
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits."""
 
     def features_used(self) -> Any:
         """Columns that some split reads."""
@@ -127,23 +135,17 @@ class FeatureCosts(PriceEngine):
     ) -> None:
         if (costs is None) == (needs is None and prices is None):
             raise ValueError("Pass either one price for each feature, or needs= and prices= together.")
-        if costs is not None:
-            table = pairs(costs, "Costs")
-            features = check_names((key for key, _ in table), "feature")
-            sources = features
-            values = [
-                check_price(value, f"The price of {name!r}") for name, (_, value) in zip(features, table, strict=True)
-            ]
-            needed = [[i] for i in range(len(features))]
-            bound = not hasattr(costs, "items")
-        else:
-            if needs is None or prices is None:
-                raise ValueError("needs= and prices= go together: the sources of each feature, and their prices.")
-            table = pairs(needs, "needs")
-            features = check_names((key for key, _ in table), "feature")
+        if costs is None and (needs is None or prices is None):
+            raise ValueError("needs= and prices= go together: the sources of each feature, and their prices.")
+        given = needs if costs is None else costs
+        table = pairs(given, "needs" if costs is None else "Costs")
+        features = check_names((key for key, _ in table), "feature")
+        if costs is None:
             sources, values = read_prices(prices)
             needed = read_needs(features, [value for _, value in table], sources)
-            bound = not hasattr(needs, "items")
+        else:
+            sources, needed = features, [[i] for i in range(len(features))]
+            values = [check_price(value, f"The price of {name!r}") for name, value in table]
         if not features:
             raise ValueError("Costs are empty: give at least one feature.")
         one_kind(features, "Features")
@@ -155,7 +157,7 @@ class FeatureCosts(PriceEngine):
             per_tree=check_price(per_tree, "per_tree"),
             per_split=check_price(per_split, "per_split"),
             default=None if default is None else check_price(default, "default"),
-            bound=bound,
+            bound=not hasattr(given, "items"),
         )
 
     @classmethod
@@ -202,15 +204,8 @@ class FeatureCosts(PriceEngine):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FeatureCosts:
         """Undo :meth:`to_dict`."""
-        needs = [(name, sources) for name, sources in state["needs"]]
-        prices = dict(state["prices"])
-        made = cls(
-            needs=dict(needs),
-            prices=prices,
-            per_tree=state["per_tree"],
-            per_split=state["per_split"],
-            default=state["default"],
-        )
+        plain = {name: state[name] for name in ("per_tree", "per_split", "default")}
+        made = cls(needs=dict(state["needs"]), prices=dict(state["prices"]), **plain)
         return made._with(bound=bool(state["bound"]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -235,13 +230,13 @@ class FeatureCosts(PriceEngine):
         """Number of features."""
         return len(self.features)
 
-    def bind(self, columns: Sequence[str] | int) -> FeatureCosts:
+    def bind(self, columns: Sequence[str] | int | ForestLike) -> FeatureCosts:
         """Put the features in the order of a data set's columns.
 
         Parameters
         ----------
-        columns : sequence of str, or int
-            Column names, or the number of columns where they have no names. Costs by index go by position.
+        columns : sequence of str, int or Forest
+            Column names, or the number of columns where they have no names, or a model. Costs by index go by position.
 
         Returns
         -------
@@ -259,6 +254,9 @@ class FeatureCosts(PriceEngine):
         ...
         ValueError: No price for 'age'. Give one (0 if it is free), or FeatureCosts(default=...) for all such columns.
         """
+        if hasattr(columns, "n_features"):
+            named = None if isinstance(self.features[0], int) else getattr(columns, "feature_names", None)
+            columns = int(columns.n_features) if named is None else list(named)
         if isinstance(columns, (str, bytes)):
             raise TypeError(f"columns must be a list of names or a number of columns, got {columns!r}.")
         if isinstance(columns, Iterable):
@@ -377,7 +375,7 @@ class FeatureCosts(PriceEngine):
         ndarray of shape (N,)
             At most :meth:`total` of the forest.
         """
-        bound = self._bind_forest(forest)
+        bound = self.bind(forest)
         return bound.spent(bound.union(forest.features_touched(X)))
 
     def expected(self, forest: ForestLike, X: Any) -> float:
@@ -529,7 +527,7 @@ class FeatureCosts(PriceEngine):
     def _mask(self, features: Any) -> tuple[FeatureCosts, NDArray[np.bool_]]:
         """Return the costs that `features` refers to (bound to the columns of a forest) and a mask of features."""
         if hasattr(features, "features_used"):
-            bound = self._bind_forest(features)
+            bound = self.bind(features)
             return bound, bound._mask(list(features.features_used()))[1]
         if isinstance(features, (str, int, np.integer)):
             features = [features]
@@ -543,12 +541,6 @@ class FeatureCosts(PriceEngine):
         for feature in features:
             mask[self._position(feature)] = True
         return self, mask
-
-    def _bind_forest(self, forest: Any) -> FeatureCosts:
-        names = getattr(forest, "feature_names", None)
-        if isinstance(self.features[0], int) or names is None:
-            return self.bind(int(forest.n_features))
-        return self.bind(list(names))
 
 
 def _needs_matrix(needed: list[list[int]], n_sources: int) -> sp.csr_array:

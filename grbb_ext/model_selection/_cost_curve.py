@@ -46,7 +46,7 @@ def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCur
     check_is_fitted(estimator)
     unlabeled = getattr(estimator, "unlabeled", np.nan)
     rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
-    fit = _staged(estimator, take_rows(X, rows), take_rows(y, rows), labeled_scorer(scoring, unlabeled=unlabeled))
+    fit = _staged(estimator, labeled_scorer(scoring, unlabeled=unlabeled), take_rows(X, rows), take_rows(y, rows))
     return _curve([{"mu": float(estimator.mu)}], [[fit]], score_name=_score_name(scoring, estimator))
 
 
@@ -222,9 +222,15 @@ def cost_curve(
     known = (
         {"classes": np.unique(plain_array(labels[labeled]))} if is_classifier(model) and model.classes is None else {}
     )
+
+    def rows(at: NDArray[np.intp], *columns: Any) -> list[Any]:
+        return [None if column is None else take_rows(column, at) for column in columns]
+
     fits = [
         Parallel(n_jobs=n_jobs)(
-            delayed(_one_fit)(clone(shared).set_params(**setting), X, y, train, test, scorer, sample_weight, known)
+            delayed(_one_fit)(
+                clone(shared).set_params(**setting), rows(train, X, y, sample_weight), known, rows(test, X, y), scorer
+            )
             for train, test in folds
         )
         for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
@@ -282,22 +288,11 @@ class _Fit(NamedTuple):
     model: Any
 
 
-def _one_fit(
-    model: Any,
-    X: Any,
-    y: Any,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    scorer: Any,
-    sample_weight: Any,
-    known: dict[str, Any],
-) -> _Fit:
-    weight = {} if sample_weight is None else {"sample_weight": take_rows(sample_weight, train)}
-    model.set_params(**known).fit(take_rows(X, train), take_rows(y, train), **weight)
-    return _staged(model, take_rows(X, test), take_rows(y, test), scorer)
+def _one_fit(model: Any, training: list[Any], known: dict[str, Any], test: list[Any], scorer: Any) -> _Fit:
+    return _staged(model.set_params(**known).fit(*training), scorer, *test)
 
 
-def _staged(model: Any, X: Any, y: Any, scorer: Any) -> _Fit:
+def _staged(model: Any, scorer: Any, X: Any, y: Any) -> _Fit:
     """Score a fitted model after each of its rounds."""
     score = [float(scorer(stage, X, y)) for stage in _stages(model, X)]
     ledger = model.ledger_

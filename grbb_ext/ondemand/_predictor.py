@@ -117,9 +117,7 @@ class OnDemandPredictor:
         ):
             if value not in allowed:
                 raise ValueError(f"{name} must be {allowed[0]!r} or {allowed[1]!r}, got {value!r}.")
-        by_index = isinstance(costs.features[0], int) or forest.feature_names is None
-        self.forest = forest
-        self.costs = costs.bind(forest.n_features if by_index else list(forest.feature_names or ()))
+        self.forest, self.costs = forest, costs.bind(forest)
         self.fetch, self.derive = dict(fetch), dict(derive or {})
         self.budget_per_row = budget_per_row
         self.rule: StoppingRule | None = make_rule(forest, early_exit, exit_every, decision_threshold)
