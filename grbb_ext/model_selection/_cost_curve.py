@@ -127,7 +127,7 @@ def cost_curve(
         What to train. An estimator is not changed. Along `mus` its ``mu`` is replaced and a ``budget`` is kept; along
         `budgets` its ``mu`` is kept, and its own ``budget`` is not exceeded. A callable trains by itself:
         ``estimator(mu=...)`` and ``estimator(budget=...)`` return a booster of either library, or a
-        :class:`~grbb_ext.Forest`.
+        :class:`~grbb_ext.forest.Forest`.
     X : array-like, sparse matrix or frame of shape (N, d)
         Rows, labelled and unlabelled. For an estimator only, like `y` and all that concerns folds.
     y : array-like of shape (N,)
@@ -137,7 +137,7 @@ def cost_curve(
     mus : iterable of float or None, default=None
         Trade-offs to try; None is 0 and 4**-5, ..., 4**4, as in the paper, or none where there are `budgets`.
     budgets : iterable of float, int or None, default=None
-        Hard budgets to try. A number of steps takes them from the prices, :meth:`FeatureCosts.budgets`.
+        Hard budgets to try. A number of steps takes them from the prices, :meth:`~grbb_ext.costs.FeatureCosts.budgets`.
     cv : int, splitter or iterable, default=5
         A number of folds is :class:`SemiSupervisedSplit`. Wrap a plain splitter of scikit-learn in one, too.
     scoring : str, callable or None, default=None
