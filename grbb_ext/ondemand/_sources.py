@@ -1,4 +1,4 @@
-"""What is known of a batch of rows, and how sources add to it."""
+"""The values of a batch of rows as sources return them, and what was paid for them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Batch:
     known : ndarray of bool of shape (n, d)
         Which values may be read.
     fetched : ndarray of bool of shape (n, n_sources)
-        Which sources were asked.
+        Which sources were called.
     failed : ndarray of bool of shape (n,)
         Rows of calls that failed.
     errors : list of FetchError
@@ -127,9 +127,9 @@ class Batch:
         self.present[:, feature] = self.known[:, feature] = True
 
     def buy(self, source: int, rows: Rows) -> None:
-        """Ask a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`.
+        """Call a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`.
 
-        Rows that have failed before are left out: they will get no score.
+        Rows that have failed before are left out: they get no score.
         """
         rows = rows[~self.failed[rows]] if self.errors else rows
         if rows.size == 0:
@@ -197,7 +197,7 @@ class Batch:
                 self._extra.setdefault(name, empty)[rows] = array
 
     def _columns(self, rows: Rows) -> dict[Any, NDArray[Any]]:
-        """Return all that is there for some rows, by name; NaN where a source was not asked."""
+        """Return all values of some rows, by name; NaN where a source was not called."""
         features = {name: self.X[rows, j] for j, name in enumerate(self.costs.features) if self.present[rows, j].any()}
         return features | {name: values[rows] for name, values in self._extra.items()}
 
