@@ -210,7 +210,7 @@ class _Data:
             init_score=np.full(table.n_rows, self.start) if self.start != 0 else None,
             feature_name="auto" if self.job.names is None else list(self.job.names),
             categorical_feature="auto" if self.ones else list(table.schema.categorical) or "auto",
-            params=self.params,
+            params={**self.params, "objective": "none"},
         ).construct()
 
 

@@ -168,6 +168,7 @@ class GRBBModel(SavedModel, RowReader):
             obj=self.objective_,
             table=table,
             names=self._booster_names(),
+            weight=weight,
             start=start,
             evaluation=evaluation,
             callbacks=check_callbacks(callbacks),
