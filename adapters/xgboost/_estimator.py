@@ -174,7 +174,7 @@ def _finish(
     n_grown = booster.num_boosted_rounds()
     reason = f"All {n_rounds} rounds were run."
     if n_grown < n_rounds:
-        reason = f"A callback ended training after {n_grown} rounds."
+        reason = f"A callback ended training after {n_grown} round{'s' * (n_grown > 1)}."
     best = booster.attr("best_iteration")
     if best is not None:
         n_best = int(best) + 1
