@@ -145,6 +145,7 @@ class GRBBModel(SavedModel, RowReader):
                 obj=self.objective_,
                 table=table,
                 names=self._booster_names(),
+                weight=weight,
                 start=start(weight),
                 evaluation=evaluation,
                 callbacks=callbacks,
