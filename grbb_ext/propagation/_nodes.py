@@ -264,14 +264,20 @@ class AnchorNodes(Nodes):
                 f"{n_centers} anchors are too few for n_neighbors={n_neighbors} and n_nearest={n_nearest}: give a "
                 "larger sample of different rows, or more anchors."
             )
-        self._index = NodeIndex(self.anchors, int(n_nearest), "euclidean", "brute", n_jobs)
+        if labeled.n_columns != sample.n_columns:
+            raise ValueError(
+                f"The sample has {sample.n_columns} columns but the labelled rows have {labeled.n_columns}."
+            )
+        self._n_nearest = int(n_nearest)
+        self._index = NodeIndex(self.anchors, self._n_nearest, "euclidean", "brute", n_jobs)
         W = self._graph(self.space(labeled), int(n_neighbors))
         nodes = np.arange(n_centers, W.shape[0])
         self.operator = (propagation or Smooth()).operator(W, nodes, n_jobs=n_jobs, verbose=verbose)
 
     def nearest(self, table: Table) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Find the anchors of any rows; see :meth:`Nodes.nearest`."""
-        blocks = []
+        s = self._n_nearest
+        blocks = [(np.empty((0, s), dtype=np.int32), np.empty((0, s), dtype=np.float32))]
         for rows in row_blocks(table.n_rows, _ROWS_PER_BLOCK):
             index, distance = self._index.search(self.space(table.take(rows)))
             weight = np.exp(-((distance / np.maximum(distance[:, -1:], np.finfo(np.float64).tiny)) ** 2))
