@@ -171,6 +171,7 @@ def test_wrong_arguments(arguments, message):
     ("X", "message"),
     [
         (np.array([["2026-01-01"], ["2026-01-02"]], dtype="M8[D]"), "dates or durations"),
+        ([["a", 1j], ["c", 2j]], "complex"),
         (np.array([1.0, 2.0, 3.0]), "two-dimensional"),
         (np.array([[1.0], [np.inf], [2.0]]), "infinite"),
         (np.empty((5, 0)), r"0 feature\(s\)"),
