@@ -23,7 +23,7 @@ def _with(row: int, column: int, value: float):
     ("rows", "labels", "match"),
     [
         (None, Y, "array"),
-        ("text", Y, "2D array"),
+        ("text", Y, "could not convert"),
         (3.0, Y, "2D array"),
         (X[:, 0], Y, "2D array"),
         (X[None], Y, "dim"),
