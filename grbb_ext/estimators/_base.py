@@ -93,7 +93,7 @@ class GRBBModel(SavedModel, RowReader):
         super().set_params(**params)
         for name, fields in nested.items():
             asked = {spec: getattr(self, spec) for spec in _SPECS}
-            spec = getattr(Recipe.read(**asked), name)
+            spec = Recipe.part(name, **asked)
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
