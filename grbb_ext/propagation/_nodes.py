@@ -14,7 +14,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext._threads import row_blocks
 from grbb_ext.graph import NodeIndex, edge_weights, nearest_neighbors
 from grbb_ext.propagation._base import Propagation, PropagationSpec
-from grbb_ext.propagation._smooth import Smooth, SmoothPropagation, _Kernel
+from grbb_ext.propagation._smooth import Smooth, SmoothPropagation, Kernel
 from grbb_ext.table import DistanceSpace, Table
 
 Index = NDArray[np.integer[Any]]
@@ -143,7 +143,7 @@ class NodePropagation(SmoothPropagation):
         self.free = self._free()
 
     @property
-    def _kernel(self) -> _Kernel:
+    def _kernel(self) -> Kernel:
         return self.on_nodes._kernel
 
     @property
