@@ -182,6 +182,8 @@ def test_one_graph_for_parts_of_a_frame(classifier, table):
 
 def test_columns_without_names(classifier, moons):
     X, _, y = moons
-    model = GRBBClassifier(classifier(), teacher="graph", feature_costs={0: 1.0, 1: 2.0}, mu=0.0).fit(pd.DataFrame(X), y)
+    model = GRBBClassifier(classifier(), teacher="graph", feature_costs={0: 1.0, 1: 2.0}, mu=0.0).fit(
+        pd.DataFrame(X), y
+    )
     assert not hasattr(model, "feature_names_in_")
     assert model.paid_ == (0, 1)

@@ -91,4 +91,6 @@ def test_stages_end_in_the_model(regressor, sine):
     stages = list(model.staged_predict(X))
     assert len(stages) == 5
     np.testing.assert_array_equal(stages[-1], model.predict(X))
-    np.testing.assert_array_equal(stages[1], GRBBRegressor(regressor(n_estimators=2), teacher="graph").fit(X, y).predict(X))
+    np.testing.assert_array_equal(
+        stages[1], GRBBRegressor(regressor(n_estimators=2), teacher="graph").fit(X, y).predict(X)
+    )

@@ -118,7 +118,7 @@ def test_the_graph_is_built_once_in_a_search(searches, graph):
 def test_settings_of_the_graph_are_the_estimators():
     shared = share_graph(knn(n_neighbors=4, weights="binary", metric="manhattan", scale="standard"), X)
     expected = knn_graph(X, 4, weights="binary", metric="manhattan", scale="standard")
-    assert (shared.graph.prepared(X).W != expected).nnz == 0
+    assert (expected != shared.graph.prepared(X).W).nnz == 0
 
 
 @pytest.mark.parametrize("columns", ["from_dtype", ["kind"], [2], [False, False, True]])

@@ -49,7 +49,8 @@ def test_the_targets_are_nearly_those_of_the_whole_graph(objective):
 
 def test_as_many_nodes_as_rows_change_nothing():
     at, above = (
-        grbb_objective(X, Y, graph=RefinedGraph(n_trees=10, max_nodes=m), verbose=False, teacher="graph") for m in (N, None)
+        grbb_objective(X, Y, graph=RefinedGraph(n_trees=10, max_nodes=m), verbose=False, teacher="graph")
+        for m in (N, None)
     )
     assert_array_equal(at.targets_, above.targets_)
 

@@ -243,6 +243,8 @@ def test_many_rows_are_refined_by_trees_of_a_sample():
     # Labels beyond the sample's size are all kept.
     many = np.where(np.arange(600) < 500, truth, -1)
     assert (
-        grbb_objective(rows, many, graph=RefinedGraph(n_trees=5, max_samples=300), teacher="graph").refinement_.rows.size
+        grbb_objective(
+            rows, many, graph=RefinedGraph(n_trees=5, max_samples=300), teacher="graph"
+        ).refinement_.rows.size
         == 600
     )

@@ -186,8 +186,8 @@ def test_by_hand_two_rows_one_label():
 def test_rows_that_no_label_reaches_are_infinite_and_left_out(operator, method, kind):
     W, y, _, H, _ = random_problem(5)
     with_island = sp.block_diag([W, np.ones((3, 3)) - np.eye(3), np.zeros((1, 1))]).toarray()
+    direct = PROPAGATIONS[operator].replace(solver="direct")
     with pytest.warns(UnreachableRowsWarning):
-        direct = PROPAGATIONS[operator].replace(solver="direct")
         obj = grbb_objective(None, np.concatenate([y, [-1] * 4]), graph=with_island, propagation=direct)
     alone = grbb_objective(None, y, graph=W, propagation=operator)
     scores = np.concatenate([H, [0.3] * 4])

@@ -99,9 +99,15 @@ def test_squared_error_drop_is_in_squared_units():
     X, _, _, H, _ = moons()
     t = np.full(60, np.nan)
     t[:10] = H[:10]
-    one = suggest_labels(grbb_objective(X, t, graph=RefinedGraph(n_neighbors=5), loss="squared_error"), H, 2, "a-optimal", lam=1.0)
+    one = suggest_labels(
+        grbb_objective(X, t, graph=RefinedGraph(n_neighbors=5), loss="squared_error"), H, 2, "a-optimal", lam=1.0
+    )
     ten = suggest_labels(
-        grbb_objective(X, 10 * t, graph=RefinedGraph(n_neighbors=5), loss="squared_error"), 10 * H, 2, "a-optimal", lam=1.0
+        grbb_objective(X, 10 * t, graph=RefinedGraph(n_neighbors=5), loss="squared_error"),
+        10 * H,
+        2,
+        "a-optimal",
+        lam=1.0,
     )
     assert one.rows.tolist() == ten.rows.tolist()
     assert_allclose(ten.expected_drop, 100 * one.expected_drop, rtol=1e-8)
