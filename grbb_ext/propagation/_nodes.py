@@ -14,7 +14,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext._threads import row_blocks
 from grbb_ext.graph import NodeIndex, edge_weights, nearest_neighbors
 from grbb_ext.propagation._base import Propagation, PropagationSpec
-from grbb_ext.propagation._smooth import Smooth, SmoothPropagation, Kernel
+from grbb_ext.propagation._smooth import Kernel, Smooth, SmoothPropagation
 from grbb_ext.table import DistanceSpace, Table
 
 Index = NDArray[np.integer[Any]]
