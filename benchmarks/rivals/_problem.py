@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.splits import Split
 from grbb_ext import FeatureCosts, knn_graph
-from grbb_ext.table._distances import prepare_columns
+from grbb_ext.table import prepare_columns
 
 Made = TypeVar("Made")
 N_NEIGHBORS = 9
