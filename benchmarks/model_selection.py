@@ -26,16 +26,15 @@ from tqdm import tqdm
 
 from benchmarks.heart import load as load_heart
 from grbb_ext import (
-    CostAccuracyDisplay,
+    CostCurve,
+    CostCurveDisplay,
     GRBBClassifier,
     PropagationDisplay,
-    ScoreCostCurve,
     SemiSupervisedSplit,
-    TreesAccuracyDisplay,
     UnreachableRowsWarning,
     VarianceDisplay,
+    cost_curve,
     labeled_scorer,
-    score_cost_curve,
 )
 
 RESULTS, IMAGES = Path("docs/results"), Path("docs/images")
@@ -97,13 +96,13 @@ def report(table: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def heart_curve(seed: int) -> tuple[ScoreCostCurve, pd.DataFrame, NDArray[np.int64]]:
+def heart_curve(seed: int) -> tuple[CostCurve, pd.DataFrame, NDArray[np.int64]]:
     """Cross-validate models of heart disease, whose tests have real prices, with 100 labelled patients."""
     patients = load_heart()
     X, y = pd.DataFrame(patients.X, columns=patients.names), few_labels(patients.ill, 100, seed)
     booster = LGBMClassifier(n_estimators=50, num_leaves=4, learning_rate=0.2, n_jobs=1, verbosity=-1)
     model = GRBBClassifier(booster, graph="knn", teacher="graph", feature_costs=patients.costs)
-    return score_cost_curve(model, X, y, random_state=seed), X, y
+    return cost_curve(model, X, y, random_state=seed), X, y
 
 
 def budgets(seeds: int) -> list[dict[str, Any]]:
@@ -142,10 +141,10 @@ def budget_report(table: list[dict[str, Any]]) -> str:
 def draw() -> None:
     """Draw the pictures of the documentation."""
     curve, _, _ = heart_curve(0)
-    display = CostAccuracyDisplay.from_curve(curve, cost_unit="dollars")
+    display = CostCurveDisplay.from_curve(curve, cost_unit="dollars")
     display.ax_.set_xscale("symlog", linthresh=1)  # tests cost from 1 to 103 dollars
     display.figure_.savefig(IMAGES / "cost_accuracy.png", dpi=110)
-    TreesAccuracyDisplay.from_curve(curve).figure_.savefig(IMAGES / "trees_accuracy.png", dpi=110)
+    CostCurveDisplay.from_curve(curve, x="rounds").figure_.savefig(IMAGES / "trees_accuracy.png", dpi=110)
     X, truth = load_digits(return_X_y=True)
     model = GRBBClassifier(BOOSTER, graph="knn", teacher="graph").fit(X, few_labels(truth, N_LABELED, 0))
     PropagationDisplay.from_estimator(model, X).figure_.savefig(IMAGES / "propagation.png", dpi=110)

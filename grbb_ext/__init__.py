@@ -19,17 +19,16 @@ from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, knn_graph
 from grbb_ext.model_selection import (
-    ScoreCostCurve,
+    CostCurve,
     SemiSupervisedSplit,
-    cost_path,
+    cost_curve,
     labeled_scorer,
-    score_cost_curve,
     share_graph,
 )
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError
-from grbb_ext.plotting import CostAccuracyDisplay, PropagationDisplay, TreesAccuracyDisplay, VarianceDisplay
+from grbb_ext.plotting import CostCurveDisplay, PropagationDisplay, VarianceDisplay
 from grbb_ext.propagation import Harmonic, Nonlocal, Poisson, Smooth
 from grbb_ext.rules import Corrected, Labeled, Laplacian, Paper, Targets
 from grbb_ext.table import GraphWarning
@@ -49,7 +48,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Committee",
     "Corrected",
-    "CostAccuracyDisplay",
+    "CostCurve",
+    "CostCurveDisplay",
     "Evidence",
     "FeatureCosts",
     "FetchError",
@@ -75,24 +75,21 @@ __all__ = [
     "PropagationDisplay",
     "RefinedGraph",
     "Refinement",
-    "ScoreCostCurve",
     "SemiSupervisedSplit",
     "SharedGraph",
     "Smooth",
     "Targets",
     "Teacher",
-    "TreesAccuracyDisplay",
     "UnreachableRowsWarning",
     "VacuousVarianceWarning",
     "VarianceDisplay",
-    "cost_path",
+    "cost_curve",
     "grbb_objective",
     "knn_graph",
     "labeled_scorer",
     "load",
     "plan_labels",
     "prediction_variance",
-    "score_cost_curve",
     "share_graph",
     "suggest_labels",
 ]

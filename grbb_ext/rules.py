@@ -89,36 +89,43 @@ class LabeledGradient:
 
     def __call__(self, H: Floats) -> tuple[Floats, Floats, Floats]:
         """Return g_l and h_l, in float64 since n rows are few, and the labelled scores."""
-        H_l, slope = self._gather(H)
-        weights = by_row(self.weights, H)
-        gradient, curvature = self.loss.derivatives(H_l.astype(np.float64), self.targets)
-        gradient, curvature = weights * gradient, weights * curvature
+        H_l = np.zeros((self.weights.size, *H.shape[1:]), dtype=H.dtype)
+        H_l[self.which] = H[self.here]
+        slope = self._slope(H)
+        if self.total is not None:
+            if slope is None:
+                H_l = self.total(H_l)
+            else:  # one sum for both
+                both = self.total(np.stack([H_l, slope]))
+                H_l, slope = both[0].astype(H.dtype), both[1]
+        gradient, curvature = self._derivatives(H_l, self.targets, self.weights)
         if slope is not None:
             gradient += slope
             curvature += self._steepness(H)
         return gradient, curvature, H_l
 
+    def here_only(self, H: Floats) -> tuple[Floats, Floats]:
+        """Return gradient and curvature of the labelled rows at hand, without the Laplacian term."""
+        return self._derivatives(H[self.here], self.targets[self.which], self.weights[self.which])
+
     def penalize(self, gradient: Floats, hessian: Floats, H: Floats, *, newton: bool) -> None:
         """Add lam (L H)_l to the labelled rows at hand, and its curvature to a Newton hessian, in place."""
-        if self.L_l is None:
+        slope = self._slope(H)
+        if slope is None:
             return
-        _, slope = self._gather(H)
-        assert slope is not None
+        slope = slope if self.total is None else self.total(slope)
         gradient[self.here] += slope[self.which]
         if newton:
             hessian[self.here] += self._steepness(H)[self.which]
 
-    def _gather(self, H: Floats) -> tuple[Floats, Floats | None]:
-        """Return the labelled scores, and lam (L H)_l where there is a Laplacian term; one sum for both."""
-        H_l = np.zeros((self.weights.size, *H.shape[1:]), dtype=H.dtype)
-        H_l[self.which] = H[self.here]
-        if self.L_l is None:
-            return (H_l if self.total is None else self.total(H_l)), None
-        slope = np.asarray(self.lam * (self.L_l @ H))
-        if self.total is None:
-            return H_l, slope
-        both = self.total(np.stack([H_l, slope]))
-        return both[0].astype(H.dtype), both[1]
+    def _derivatives(
+        self, H_l: Floats, targets: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> tuple[Floats, Floats]:
+        gradient, curvature = self.loss.derivatives(H_l.astype(np.float64), targets)
+        return by_row(weights, H_l) * gradient, by_row(weights, H_l) * curvature
+
+    def _slope(self, H: Floats) -> Floats | None:
+        return None if self.L_l is None else np.asarray(self.lam * (self.L_l @ H))
 
     def _steepness(self, H: Floats) -> Floats:
         assert self.degree is not None
@@ -289,10 +296,10 @@ class _LabeledRule:
 
     def __call__(self, H: Floats) -> Gradients:
         gradient, hessian = np.zeros_like(H), np.zeros_like(H)
-        g_l, h_l, _ = self.labeled(H)
-        here, which = self.labeled.here, self.labeled.which
-        gradient[here] = g_l[which]
-        hessian[here] = h_l[which] if self.newton else 1.0
+        g, h = self.labeled.here_only(H)
+        gradient[self.labeled.here] = g
+        hessian[self.labeled.here] = h if self.newton else 1.0
+        self.labeled.penalize(gradient, hessian, H, newton=self.newton)
         return gradient, hessian
 
 

@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 from grbb_ext.adapters.dask._objective import LabeledRows, sum_over_workers
 from grbb_ext.adapters.dask._parts import Parts, Pieces, dense
 from grbb_ext.adapters.dask._rows import Ids, ids_message
-from grbb_ext.labels import Labels, class_weights, encode, is_unlabeled, mixed_weight, read_labels
+from grbb_ext.labels import (
+    ClassWeight,
+    Labels,
+    LossName,
+    class_weights,
+    encode,
+    is_unlabeled,
+    mixed_weight,
+    read_labels,
+)
 from grbb_ext.losses import SquaredErrorLoss
-from grbb_ext.objective import Settings
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,16 @@ class Known:
 
 
 def collect_labels(
-    parts: Parts, y: Pieces, ids: Pieces, weights: Pieces | None, settings: Settings, classes: Any, with_features: bool
+    parts: Parts,
+    y: Pieces,
+    ids: Pieces,
+    weights: Pieces | None,
+    *,
+    loss: LossName = "auto",
+    classes: Any = None,
+    unlabeled: Any = -1,
+    class_weight: ClassWeight = None,
+    with_features: bool,
 ) -> Known:
     """Bring the labelled rows to the client.
 
@@ -50,15 +67,13 @@ def collect_labels(
         The partitions of X.
     y, ids, weights : pieces
         Labels, ids and weights of the rows.
-    settings : Settings
-        Of the objective.
-    classes : array-like or None
-        All classes, where y may miss some.
+    loss, classes, unlabeled, class_weight
+        As in :func:`grbb_ext.grbb_objective`.
     with_features : bool
         Whether to bring the features too.
     """
     client, n_parts = parts.client, len(parts.pieces)
-    marker = np.nan if settings.loss == "squared_error" else settings.unlabeled
+    marker = np.nan if loss == "squared_error" else unlabeled
     found = client.map(
         _labeled,
         y,
@@ -75,12 +90,12 @@ def collect_labels(
     # Partitions without a label may have another type, which would decide that of all labels.
     some_labels = [some for some in collected if some[0].size] or collected[:1]
     values, weight = (np.concatenate([some[i] for some in some_labels])[order] for i in (1, 2))
-    labels = read_labels(values, settings.loss, classes, settings.unlabeled)
+    labels = read_labels(values, loss, classes, unlabeled)
     twice = np.unique(id_l[1:][id_l[1:] == id_l[:-1]])
     if twice.size or id_l[-1] >= parts.n_rows:
         also = f"{id_l[-1]} is too large" if id_l[-1] >= parts.n_rows else ""
         raise ValueError(ids_message(parts.n_rows, parts.n_rows, [], twice[:5].tolist(), also))
-    of_class = class_weights(settings.class_weight, labels)
+    of_class = class_weights(class_weight, labels)
     if of_class is not None:
         weight = weight * mixed_weight(labels.targets, of_class)
     X = np.concatenate([some[3] for some in some_labels])[order] if with_features else None

@@ -1,12 +1,11 @@
-"""Feature costs on many machines: every worker makes the same decisions from the same numbers."""
+"""The objective on one worker, and feature costs: what workers add up, so that all decide alike."""
 
 from __future__ import annotations
 
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,19 @@ from grbb_ext.adapters.dask._rows import Ids, Rows, check_ids, read_ids
 from grbb_ext.adapters.xgboost import GreedyMiser
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.losses import Floats, Loss
-from grbb_ext.objective import RuleName, check_raw_scores
-from grbb_ext.propagation import anchor_matrix
-from grbb_ext.rules import LabeledGradient, LabeledRule, TargetsRule, corrected, propagate
-
-Gradients = tuple[Floats, Floats]
+from grbb_ext.objective import check_raw_scores
+from grbb_ext.propagation import node_matrix
+from grbb_ext.rules import (
+    Corrected,
+    DenseOperator,
+    Gradients,
+    LabeledGradient,
+    Paper,
+    Rule,
+    RuleParts,
+    RuleSpec,
+    Targets,
+)
 
 
 def sum_over_workers(values: NDArray[Any]) -> NDArray[Any]:
@@ -51,22 +58,12 @@ class LabeledRows:
 
 
 @dataclass(frozen=True)
-class _Local:
-    """What a worker has made of its own rows before the first round."""
-
-    ids: Ids
-    here: NDArray[np.intp]  # positions of the labelled rows that are on this worker
-    which: NDArray[np.intp]  # and their numbers among the n
-    rule: Callable[[Floats], Gradients]
-
-
-@dataclass(frozen=True)
 class WorkerObjective:
     r"""A custom objective for ``xgboost.dask.train``: gradients of this worker's rows.
 
-    The rules are those of :class:`grbb_ext.GRBBObjective`. With ``"targets"`` and ``"labeled"`` a row's gradient
-    depends on its own score alone. With ``"paper"`` and ``"corrected"`` it depends on the n labelled scores too: every
-    worker puts those it has into an array of n zeros, and one allreduce tells them to all,
+    The rules are those of :mod:`grbb_ext.rules`. With ``"targets"`` and ``"labeled"`` a row's gradient depends on its
+    own score alone. With ``"paper"`` and ``"corrected"`` it depends on the n labelled scores too: every worker puts
+    those it has into an array of n zeros, and one allreduce gives the sum to all,
 
     .. math:: H_l = \sum_w S_w H_w, \qquad g_w = P_w\, g_l(H_l).
 
@@ -81,20 +78,14 @@ class WorkerObjective:
         The loss.
     labeled : LabeledRows
         The labelled rows.
-    rule : {"targets", "paper", "corrected", "labeled"}
+    rule : RuleSpec
         The rule.
-    newton : bool
-        Curvature of the loss, or hessian 1.
-    correction : float
-        rho of ``"corrected"``.
     rows : mapping of str to Rows
-        ``"targets"`` and ``"weight"``; or ``"P"``; or ``"index"`` and ``"share"`` of the nearest anchors.
-    P_A : ndarray of shape (A, n) or None
-        The operator on the anchors, where there are any.
+        ``"targets"`` and ``"weight"``; or ``"P"``; or ``"index"`` and ``"share"`` of the nearest nodes.
+    P_nodes : ndarray of shape (M, n) or None
+        The operator on the nodes, where there are any.
     unreachable : ndarray of int64
-        Ids of rows that no label reaches (with anchors they are known from their shares).
-    lam : float
-        Weight of the Laplacian term.
+        Ids of rows that no label reaches (with nodes they are known from their shares).
     L_l : csr_array of shape (n, N) or None
         The labelled rows of the Laplacian, where lam is not 0.
     weighted : bool
@@ -107,17 +98,14 @@ class WorkerObjective:
     n_outputs: int
     loss: Loss
     labeled: LabeledRows
-    rule: RuleName
-    newton: bool
-    correction: float
+    rule: RuleSpec
     rows: Mapping[str, Rows]
-    P_A: NDArray[np.float32] | None
+    P_nodes: NDArray[np.float32] | None
     unreachable: Ids
-    lam: float
     L_l: sp.csr_array | None
     weighted: bool
     total: Callable[[NDArray[Any]], NDArray[Any]] = sum_over_workers
-    _locals: weakref.WeakKeyDictionary[xgb.DMatrix, _Local] = field(
+    _rules: weakref.WeakKeyDictionary[xgb.DMatrix, Rule] = field(
         default_factory=weakref.WeakKeyDictionary, repr=False, compare=False
     )
 
@@ -125,22 +113,23 @@ class WorkerObjective:
     def numbers_per_round(self) -> int:
         """Numbers that the workers add up in a round."""
         n = int(self.labeled.ids.size) * self.n_outputs
-        return n * ((self.rule in ("paper", "corrected")) + (self.lam > 0))
+        return n * (isinstance(self.rule, Paper | Corrected) + (self.rule.lam > 0))
 
     def __call__(self, raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:
         """Return gradient and hessian of the rows of this worker."""
-        local = self._locals.get(data)
-        if local is None:
+        rule = self._rules.get(data)
+        if rule is None:
             # Workers run as threads of one process share this object, but not their data.
-            local = self._locals[data] = self._prepare(data)
-        n_local = local.ids.size
+            rule = self._rules[data] = self._build(data)
+        n_local = data.num_row()
         if self.n_outputs > 1 and n_local == 0:
             raw_scores = np.empty((0, self.n_outputs), dtype=np.float32)
         H = check_raw_scores(raw_scores, n_local, self.n_outputs, single_precision=True)
-        gradient, hessian = local.rule(H)
+        gradient, hessian = rule(H)
         return np.ascontiguousarray(gradient, dtype=np.float32), np.ascontiguousarray(hessian, dtype=np.float32)
 
-    def _prepare(self, data: xgb.DMatrix) -> _Local:
+    def _build(self, data: xgb.DMatrix) -> Rule:
+        """Build the rule of this worker's rows."""
         ids = read_ids(data)
         if ids.size != data.num_row():
             raise ValueError("The DMatrix does not carry row ids: use grbb_ext.adapters.dask.train.")
@@ -149,134 +138,55 @@ class WorkerObjective:
         place = np.minimum(np.searchsorted(self.labeled.ids[order], ids), order.size - 1)
         here = np.flatnonzero(self.labeled.ids[order[place]] == ids)
         which = order[place[here]]
-        weight = data.get_label() if self.weighted else None
-        make = {
-            "targets": self._targets_rule,
-            "labeled": self._labeled_rule,
-            "paper": self._paper_rule,
-            "corrected": self._corrected_rule,
-        }
-        return _Local(ids, here, which, make[self.rule](ids, here, which, weight))
-
-    def _targets_rule(self, ids: Ids, here: Any, which: Any, weight: Any) -> Callable[[Floats], Gradients]:
-        targets = self.rows["targets"].take(ids)
-        of_row = self.rows["weight"].take(ids)
-        if weight is not None:
-            of_row = of_row * weight
-        rule = TargetsRule(self.loss, targets, None if (of_row == 1).all() else of_row, self.newton, None)
-        return self._penalized(rule, ids, here, which)
-
-    def _labeled_rule(self, ids: Ids, here: Any, which: Any, weight: Any) -> Callable[[Floats], Gradients]:
-        labeled = self.labeled
-        gradient = LabeledGradient(self.loss, here, labeled.targets[which], labeled.weights[which], None)
-        return self._penalized(LabeledRule(gradient, self.newton), ids, here, which)
-
-    def _penalized(
-        self, rule: Callable[[Floats], Gradients], ids: Ids, here: Any, which: Any
-    ) -> Callable[[Floats], Gradients]:
-        """Add the Laplacian term to the labelled rows."""
-        if self.lam == 0:
-            return rule
-        share, degree = self._penalty(ids)
-
-        def penalized(H: Floats) -> Gradients:
-            gradient, hessian = rule(H)
-            gradient[here] += self.total(share @ H)[which]
-            if self.newton:
-                hessian[here] += _column(degree, H)[which]
-            return gradient, hessian
-
-        return penalized
-
-    def _paper_rule(self, ids: Ids, here: Any, which: Any, weight: Any) -> Callable[[Floats], Gradients]:
-        extend = self._operator(ids, here, which)[0]
-        everywhere = self._everywhere(ids, here, which)
-
-        def paper(H: Floats) -> Gradients:
-            g_l, _, _ = everywhere(H)
-            gradient = extend(g_l)
-            return gradient, np.ones_like(gradient)
-
-        return _weighted(paper, weight, here)
-
-    def _corrected_rule(self, ids: Ids, here: Any, which: Any, weight: Any) -> Callable[[Floats], Gradients]:
-        extend, unreachable = self._operator(ids, here, which)
-        everywhere = self._everywhere(ids, here, which)
-
-        def corrected_here(H: Floats) -> Gradients:
-            g_l, H_l, h_l = everywhere(H)
-            return corrected(H, extend, g_l, H_l, h_l if self.newton else None, self.correction, unreachable)
-
-        return _weighted(corrected_here, weight, here)
-
-    def _everywhere(self, ids: Ids, here: Any, which: Any) -> Callable[[Floats], tuple[Floats, Floats, Floats]]:
-        """Return the map from this worker's scores to gradient, score and curvature of all labelled rows."""
-        n = self.labeled.ids.size
-        of_labeled = LabeledGradient(self.loss, np.arange(n), self.labeled.targets, self.labeled.weights, None)
-        penalty = self._penalty(ids) if self.lam > 0 else None
-
-        def labeled_scores(H: Floats) -> tuple[Floats, Floats, Floats]:
-            H_l = np.zeros((n, *H.shape[1:]), dtype=np.float32)
-            H_l[which] = H[here]
-            if penalty is None:
-                H_l = self.total(H_l)
-                g_l, h_l = of_labeled(H_l)
-                return g_l, H_l, h_l
-            share, degree = penalty
-            both = self.total(np.stack([H_l, share @ H]))
-            H_l = both[0].astype(np.float32)
-            g_l, h_l = of_labeled(H_l)
-            return g_l + both[1], H_l, h_l + _column(degree, H)
-
-        return labeled_scores
-
-    def _penalty(self, ids: Ids) -> tuple[sp.csr_array, NDArray[np.float64]]:
-        """Return lam L[l, these rows], and the diagonal of lam L on the labelled rows."""
-        assert self.L_l is not None
-        n = self.labeled.ids.size
-        degree = np.asarray(self.L_l[np.arange(n), self.labeled.ids]).ravel()
-        return sp.csr_array(self.lam * self.L_l[:, ids]), self.lam * degree
+        L_l = degree = None
+        if self.L_l is not None:
+            L_l = sp.csr_array(self.L_l[:, ids])
+            degree = np.asarray(self.L_l[np.arange(order.size), self.labeled.ids]).ravel()
+        labeled = LabeledGradient(
+            self.loss,
+            self.labeled.targets,
+            self.labeled.weights,
+            here,
+            which,
+            self.rule.lam if self.L_l is not None else 0.0,
+            L_l,
+            degree,
+            self.total,
+        )
+        weight = np.asarray(data.get_label(), dtype=np.float32) if self.weighted else None
+        parts = RuleParts(labeled, weights=weight)
+        if isinstance(self.rule, Targets):
+            of_row = self.rows["weight"].take(ids)
+            of_row = of_row if weight is None else of_row * weight
+            parts = replace(
+                parts, targets=self.rows["targets"].take(ids), weights=None if (of_row == 1).all() else of_row
+            )
+        elif self.rule.propagation is not None:
+            extend, unreachable = self._operator(ids, here, which)
+            parts = replace(parts, extend=extend, unreachable=unreachable)
+        return self.rule.build(parts)
 
     def _operator(self, ids: Ids, here: Any, which: Any) -> tuple[Callable[[Floats], Floats], NDArray[np.bool_]]:
         """Return the product with these rows of P_bar, and which of the rows no label reaches."""
-        if self.P_A is None:
-            return partial(propagate, self.rows["P"].take(ids)), np.isin(ids, self.unreachable)
-        P_A, share = self.P_A, self.rows["share"].take(ids)
-        Z = anchor_matrix(self.rows["index"].take(ids), share, P_A.shape[0])
+        if self.P_nodes is None:
+            return DenseOperator(self.rows["P"].take(ids)), np.isin(ids, self.unreachable)
+        on_nodes, share = DenseOperator(self.P_nodes), self.rows["share"].take(ids)
+        Z = node_matrix(self.rows["index"].take(ids), share, self.P_nodes.shape[0])
 
         def product(vectors: Floats) -> Floats:
-            extended = np.asarray(Z @ propagate(P_A, vectors))
+            extended = np.asarray(Z @ on_nodes(vectors))
             extended[here] = vectors[which]
             return extended
 
-        unreachable: NDArray[np.bool_] = np.asarray(~share.any(axis=1))
+        unreachable = np.asarray(~share.any(axis=1))
         unreachable[here] = False
         return product, unreachable
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_locals"}
+        return {name: value for name, value in vars(self).items() if name != "_rules"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _locals=weakref.WeakKeyDictionary())
-
-
-def _column(values: NDArray[np.float64], H: Floats) -> NDArray[np.float64]:
-    return values if H.ndim == 1 else values[:, None]
-
-
-def _weighted(rule: Callable[[Floats], Gradients], weight: Any, here: Any) -> Callable[[Floats], Gradients]:
-    """Multiply by the weights of the rows; the loss has those of labelled rows already."""
-    if weight is None:
-        return rule
-    factor = np.asarray(weight, dtype=np.float32).copy()
-    factor[here] = 1.0
-
-    def weighted(H: Floats) -> Gradients:
-        gradient, hessian = rule(H)
-        by_row = factor if H.ndim == 1 else factor[:, None]
-        return gradient * by_row, hessian * by_row
-
-    return weighted
+        vars(self).update(state, _rules=weakref.WeakKeyDictionary())
 
 
 class CollectiveMiser(GreedyMiser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,29 +18,96 @@ from numpy.typing import NDArray
 from grbb_ext.adapters.dask._labels import Known
 from grbb_ext.adapters.dask._parts import Parts, dense
 from grbb_ext.adapters.dask._rows import Ids, Rows, keep_rows
-from grbb_ext.graph import laplacian
+from grbb_ext.graph import KNNGraph, laplacian
 from grbb_ext.labels import Labels, mixed_weight
-from grbb_ext.objective import Settings, UnreachableRowsWarning
-from grbb_ext.propagation import AnchorPropagation, Propagation, anchor_matrix, make_propagation
-from grbb_ext.teacher import centered_labels, finish_targets, soft_targets
+from grbb_ext.objective import Recipe, UnreachableRowsWarning
+from grbb_ext.propagation import AnchorNodes, Propagation, node_matrix
+from grbb_ext.rules import Targets
+from grbb_ext.table import read_table
+from grbb_ext.teacher import Committee, centered_labels, finish_targets, sharpened
 
 _COLUMNS_PER_TASK = 16
 _BYTES_PER_BLOCK = 2**26
+# Rows of the sample for each anchor: beyond that k-means centres hardly move.
+_ROWS_PER_ANCHOR = 20
 
 
-class Told(NamedTuple):
-    """What the workers are told about their rows; see :class:`WorkerObjective`."""
+class Spread(NamedTuple):
+    """What the workers get for their rows; see :class:`WorkerObjective`."""
 
     rows: Mapping[str, Rows]
-    P_A: NDArray[np.float32] | None
+    P_nodes: NDArray[np.float32] | None
     unreachable: Ids
     L_l: sp.csr_array | None
     n_unreachable: int
 
 
-def tell_by_graph(
-    client: distributed.Client, W: sp.csr_array, known: Known, settings: Settings, folder: Path | None
-) -> Told:
+NOTHING = Spread({}, None, np.empty(0, dtype=np.int64), None, 0)
+
+
+@dataclass(frozen=True)  # scattering a tuple would scatter its entries
+class TargetMaker:
+    """Turns extended labels of some rows into their targets and weights, as on one machine.
+
+    Attributes
+    ----------
+    mean : ndarray
+        What the labels were centred by.
+    labels : Labels
+        The labels.
+    ids : ndarray of int64
+        Ids of the labelled rows.
+    of_class : ndarray of shape (K,) or None
+        Weights of the classes.
+    sharpen : float
+        Power by which probabilities are sharpened.
+    hard : bool
+        Whether they are rounded.
+    extended : ndarray or None
+        Values on the nodes, where rows hang on nodes.
+    """
+
+    mean: Any
+    labels: Labels
+    ids: Ids
+    of_class: NDArray[np.float64] | None
+    sharpen: float
+    hard: bool
+    extended: NDArray[np.float64] | None = None
+
+    def __call__(
+        self, extended: NDArray[np.float64], start: int, reachable: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return targets and weights of rows the ids of which begin at `start`."""
+        q = finish_targets(extended, self.mean, self.labels.loss)
+        if self.labels.classes is not None:
+            q = sharpened(q, 1.0, hard=True) if self.hard else sharpened(q, self.sharpen)
+        here = np.flatnonzero((self.ids >= start) & (self.ids < start + q.shape[0]))
+        q[self.ids[here] - start] = self.labels.targets[here]
+        weight = np.ones(q.shape[0]) if self.of_class is None else mixed_weight(q, self.of_class)
+        weight[~reachable] = 0.0
+        return q.astype(np.float32), weight.astype(np.float32)
+
+
+def _target_maker(known: Known, recipe: Recipe) -> tuple[NDArray[np.float64], TargetMaker]:
+    """Return the centred labels, and what makes targets of their extension."""
+    assert isinstance(recipe.rule, Targets)
+    assert isinstance(recipe.teacher, Committee)
+    values, mean = centered_labels(known.labels.targets, known.labels.loss)
+    return values, TargetMaker(
+        mean, known.labels, known.rows.ids, known.of_class, recipe.teacher.sharpen, recipe.rule.hard
+    )
+
+
+def spread_by_graph(
+    client: distributed.Client,
+    W: sp.csr_array,
+    known: Known,
+    recipe: Recipe,
+    folder: Path | None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> Spread:
     """Make the operator on a graph, and hand its rows to the workers.
 
     For ``"targets"`` the client propagates the labels, a few right-hand sides, and sends each row its target. For
@@ -55,55 +122,46 @@ def tell_by_graph(
         The affinity.
     known : Known
         The labelled rows.
-    settings : Settings
-        Of the objective.
+    recipe : Recipe
+        The options of the objective.
     folder : Path or None
         Where the rows are kept; None is the workers' memory.
+    n_jobs, verbose
+        As in :func:`grbb_ext.grbb_objective`.
     """
     labeled = known.rows.ids.astype(np.intp)
-    L_l = sp.csr_array(laplacian(W)[labeled]) if settings.lam > 0 else None
-    if settings.rule == "labeled":
-        return Told({}, None, np.empty(0, dtype=np.int64), L_l, 0)
-    operator = _operator(W, labeled, settings)
+    L_l = sp.csr_array(laplacian(W)[labeled]) if recipe.rule.lam > 0 else None
+    if recipe.rule.propagation is None:
+        return NOTHING._replace(L_l=L_l)
+    operator = recipe.propagation.operator(W, labeled, n_jobs=n_jobs, verbose=verbose)
     unreachable = np.flatnonzero(~operator.reachable).astype(np.int64)
-    if unreachable.size:
-        warn_unreachable(unreachable.size, operator.n_rows)
-    if settings.rule == "targets":
-        blocks, lengths = _target_blocks(client, operator, known, settings)
+    warn_unreachable(unreachable.size, operator.n_rows)
+    if isinstance(recipe.rule, Targets):
+        blocks, lengths = _target_blocks(client, operator, known, recipe)
         rows = keep_rows(client, blocks, lengths, ("targets", "weight"), folder)
     else:
         blocks, lengths = _operator_blocks(client, operator)
         rows = keep_rows(client, blocks, lengths, ("P",), folder)
-    return Told(rows, None, unreachable, L_l, unreachable.size)
+    return Spread(rows, None, unreachable, L_l, unreachable.size)
 
 
 def warn_unreachable(n_unreachable: int, n_rows: int) -> None:
     """Warn about rows that no label reaches."""
-    warnings.warn(
-        f"{n_unreachable} of {n_rows} rows lie in a component of the graph without a label and get gradient 0. Raise "
-        "n_neighbors, or label a row of each component.",
-        UnreachableRowsWarning,
-        stacklevel=5,
-    )
-
-
-def _operator(W: sp.csr_array, labeled: NDArray[np.intp], settings: Settings) -> Propagation:
-    kind = settings.propagation
-    if isinstance(kind, Propagation):
-        same = kind.n_rows == W.shape[0] and np.array_equal(kind.labeled, labeled)
-        return kind if same else kind.on(W, labeled)
-    return make_propagation(kind, W, labeled, **settings.solver_settings)
+    if n_unreachable:
+        warnings.warn(
+            f"{n_unreachable} of {n_rows} rows lie in a component of the graph without a label and get gradient 0. "
+            "Raise n_neighbors, or label a row of each component.",
+            UnreachableRowsWarning,
+            stacklevel=5,
+        )
 
 
 def _target_blocks(
-    client: distributed.Client, operator: Propagation, known: Known, settings: Settings
+    client: distributed.Client, operator: Propagation, known: Known, recipe: Recipe
 ) -> tuple[list[distributed.Future], list[int]]:
-    labels = known.labels
-    q = soft_targets(operator, labels.targets, labels.loss, sharpen=settings.sharpen, hard=settings.hard)
-    weight = np.ones(operator.n_rows) if known.of_class is None else mixed_weight(q, known.of_class)
-    weight[~operator.reachable] = 0.0
-    spans = _spans(client, operator.n_rows, 4 * (1 + q[0].size))
-    targets, weight = q.astype(np.float32), weight.astype(np.float32)
+    values, make = _target_maker(known, recipe)
+    targets, weight = make(operator.extend(values), 0, operator.reachable)
+    spans = _spans(client, operator.n_rows, 4 * (1 + targets[0].size))
     blocks = client.scatter([(targets[start:stop], weight[start:stop]) for start, stop in spans])
     return list(blocks), [stop - start for start, stop in spans]
 
@@ -142,80 +200,59 @@ def _spans(client: distributed.Client, n_rows: int, bytes_per_row: int) -> list[
     return [(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
-# Rows of the sample for each anchor: beyond that k-means centres hardly move.
-_ROWS_PER_ANCHOR = 20
-_SEED = 0
-
-
-def tell_by_anchors(
+def spread_by_anchors(
     parts: Parts,
     known: Known,
-    settings: Settings,
+    recipe: Recipe,
     folder: Path | None,
     *,
     n_anchors: int,
-    n_neighbors: int,
-    scale: Any,
-) -> Told:
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> Spread:
     """Make anchors from a sample, and let the workers find those of their rows.
 
     For ``"targets"`` the labels are propagated to the anchors, and each worker makes the targets of its rows from
     these. For ``"paper"`` and ``"corrected"`` each row keeps its anchors and their shares, 8 bytes each; the product
-    with P_A is done anew on all workers in each round.
+    with the operator on the anchors is done anew on all workers in each round.
     """
     client = parts.client
-    if isinstance(settings.propagation, Propagation):
-        raise ValueError("graph='anchors' makes an operator of its own: pass propagation by name, or graph=W.")
     assert known.X is not None
-    anchors = AnchorPropagation(
-        _sample(parts, n_anchors * _ROWS_PER_ANCHOR),
-        known.X,
-        kind=settings.propagation,
+    assert isinstance(recipe.graph, KNNGraph)
+    anchors = AnchorNodes(
+        read_table(_sample(parts, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state)),
+        read_table(known.X),
+        recipe.propagation,
         n_anchors=n_anchors,
-        n_neighbors=n_neighbors,
-        scale=scale,
-        random_state=_SEED,
-        **settings.solver_settings,
+        n_neighbors=recipe.graph.n_neighbors,
+        scale=recipe.graph.scale,
+        random_state=recipe.random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
     everywhere = client.scatter(anchors, broadcast=True)
     blocks = client.map(_nearest, parts.pieces, anchors=everywhere, pure=False)
     n_unreachable = sum(client.gather(client.map(_n_unreachable, blocks, pure=False)))
-    if n_unreachable:
-        warn_unreachable(n_unreachable, parts.n_rows)
-    P_A, names = None, ("index", "share")
-    if settings.rule == "targets":
-        values, mean = centered_labels(known.labels.targets, known.labels.loss)
-        told = _ToldToAnchors(
-            anchors.extend_to_anchors(values), mean, known.rows.ids, known.labels, known.of_class, settings
-        )
-        spread = client.scatter(told, broadcast=True)
-        blocks = client.map(_targets, blocks, parts.starts, told=spread, pure=False)
+    warn_unreachable(n_unreachable, parts.n_rows)
+    P_nodes, names = None, ("index", "share")
+    if isinstance(recipe.rule, Targets):
+        values, make = _target_maker(known, recipe)
+        make = replace(make, extended=anchors.operator.extend(values))
+        blocks = client.map(_targets, blocks, parts.starts, make=client.scatter(make, broadcast=True), pure=False)
         names = ("targets", "weight")
     else:
-        P_A = anchors.P_A
+        P_nodes = anchors.operator.dense()
     rows = keep_rows(client, blocks, parts.lengths, names, folder)
-    return Told(rows, P_A, np.empty(0, dtype=np.int64), None, n_unreachable)
+    return Spread(rows, P_nodes, np.empty(0, dtype=np.int64), None, n_unreachable)
 
 
-@dataclass(frozen=True)  # scattering a tuple would scatter its entries
-class _ToldToAnchors:
-    """What turns the anchors of a row into its target."""
-
-    extended: NDArray[np.float64]
-    mean: Any
-    labeled: Ids
-    labels: Labels
-    of_class: NDArray[np.float64] | None
-    settings: Settings
-
-
-def _sample(parts: Parts, size: int) -> NDArray[Any]:
+def _sample(parts: Parts, size: int, seed: int) -> NDArray[Any]:
     """Return about `size` rows, from each partition in proportion to its length."""
     share = min(1.0, size / parts.n_rows)
     sizes = [round(share * n) for n in parts.lengths]
     if sum(sizes) == 0:
         sizes = parts.lengths
-    seeds = list(range(_SEED, _SEED + len(sizes)))
+    seeds = list(range(seed, seed + len(sizes)))
     drawn = parts.client.gather(parts.client.map(_draw, parts.pieces, sizes, seeds, pure=False))
     return np.asarray(np.concatenate(drawn))
 
@@ -225,9 +262,8 @@ def _draw(piece: Any, size: int, seed: int) -> NDArray[Any]:
     return np.asarray(dense(piece.iloc[rows] if hasattr(piece, "iloc") else piece[rows]))
 
 
-def _nearest(piece: Any, anchors: AnchorPropagation) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    index, share = anchors.nearest(dense(piece))
-    return index, share
+def _nearest(piece: Any, anchors: AnchorNodes) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    return anchors.nearest(read_table(dense(piece)))
 
 
 def _n_unreachable(block: tuple[NDArray[np.int32], NDArray[np.float32]]) -> int:
@@ -235,16 +271,10 @@ def _n_unreachable(block: tuple[NDArray[np.int32], NDArray[np.float32]]) -> int:
 
 
 def _targets(
-    block: tuple[NDArray[np.int32], NDArray[np.float32]], start: int, told: _ToldToAnchors
+    block: tuple[NDArray[np.int32], NDArray[np.float32]], start: int, make: TargetMaker
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return target and weight of the rows of a partition, the ids of which begin at `start`."""
+    """Return targets and weights of the rows of a partition, the ids of which begin at `start`."""
     index, share = block
-    settings, labels = told.settings, told.labels
-    Z = anchor_matrix(index, share, told.extended.shape[0])
-    extended = np.asarray(Z @ told.extended)
-    q = finish_targets(extended, told.mean, labels.loss, sharpen=settings.sharpen, hard=settings.hard)
-    here = np.flatnonzero((told.labeled >= start) & (told.labeled < start + index.shape[0]))
-    q[told.labeled[here] - start] = labels.targets[here]
-    weight = np.ones(index.shape[0]) if told.of_class is None else mixed_weight(q, told.of_class)
-    weight[~share.any(axis=1)] = 0.0
-    return q.astype(np.float32), weight.astype(np.float32)
+    assert make.extended is not None
+    Z = node_matrix(index, share, make.extended.shape[0])
+    return make(np.asarray(Z @ make.extended), start, np.asarray(share.any(axis=1)))

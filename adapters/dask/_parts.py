@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._rows import LARGEST_ID, Ids, split_ids
 from grbb_ext.labels import check_sample_weight
+from grbb_ext.table import Schema, Table, join_schemas, listed_categories, read_table
 
 Pieces = Sequence[distributed.Future]
 
@@ -38,6 +39,8 @@ class Parts:
         Their numbers among the partitions that were given, some of which may have been empty.
     n_given : int
         How many were given.
+    schema : Schema
+        What the columns mean, in all partitions.
     """
 
     client: distributed.Client
@@ -46,6 +49,7 @@ class Parts:
     lengths: list[int]
     kept: list[int]
     n_given: int
+    schema: Schema
 
     @property
     def n_rows(self) -> int:
@@ -151,13 +155,47 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
     if len(kept) < len(lengths):
         # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
         X = client.persist(X.blocks[kept] if isinstance(X, da.Array) else X.partitions[kept])
-    return Parts(client, X, [pieces[i] for i in kept], [lengths[i] for i in kept], kept, len(lengths))
+    pieces = [pieces[i] for i in kept]
+    schema = join_schemas(client.gather(client.map(_schema, pieces, pure=False)))
+    return Parts(client, X, pieces, [lengths[i] for i in kept], kept, len(lengths), schema)
+
+
+def part_table(piece: Any, schema: Schema, rows: Any = None) -> Table:
+    """Return a partition, or some of its rows, as a table.
+
+    Parameters
+    ----------
+    piece : ndarray or pandas.DataFrame
+        The partition.
+    schema : Schema
+        Of all partitions, :attr:`Parts.schema`.
+    rows : ndarray of int or None, default=None
+        Some rows, by position.
+
+    Returns
+    -------
+    Table
+    """
+    if rows is not None:
+        piece = piece.iloc[rows] if hasattr(piece, "iloc") else piece[rows]
+    return read_table(piece, schema=schema, min_rows=0)
 
 
 def dense(piece: Any) -> NDArray[Any]:
     """Return a partition as an array of floats."""
-    rows = np.asarray(piece)
-    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+    return np.asarray(read_table(piece, min_rows=0).values)
+
+
+def _schema(piece: Any) -> Schema:
+    schema, listed = read_table(piece).schema, listed_categories(piece)
+    for j in schema.categorical:
+        if j not in listed:
+            column = repr(schema.names[j]) if schema.names else j
+            raise ValueError(
+                f"Column {column} of X holds text, which XGBoost does not take from a dask DataFrame. Make it "
+                "categorical: X.categorize()."
+            )
+    return schema
 
 
 def _values(piece: Any) -> NDArray[Any]:

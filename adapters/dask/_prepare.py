@@ -13,11 +13,12 @@ from xgboost import dask as xgb_dask
 
 from grbb_ext.adapters.dask._labels import Known, collect_labels
 from grbb_ext.adapters.dask._objective import WorkerObjective
-from grbb_ext.adapters.dask._operators import Told, tell_by_anchors, tell_by_graph
+from grbb_ext.adapters.dask._operators import NOTHING, Spread, spread_by_anchors, spread_by_graph
 from grbb_ext.adapters.dask._parts import Parts, dense
-from grbb_ext.graph import check_graph, knn_graph
-from grbb_ext.objective import Settings, choose_rule
-from grbb_ext.propagation import Propagation
+from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, check_graph, prepare_graph
+from grbb_ext.objective import Recipe
+from grbb_ext.rules import Laplacian
+from grbb_ext.table import read_table
 
 _LIGHTGBM_ONLY = {
     "bagging_fraction",
@@ -89,22 +90,6 @@ _LOG = logging.getLogger("grbb_ext")
 # Up to here the client builds the neighbour graph of all rows: a second of brute force, or a few of faiss.
 _GRAPH_UP_TO = 50_000
 
-_SOLVER = {"solver": "auto", "tol": 1e-8, "memory_limit": 2e9, "n_jobs": None, "verbose": False}
-_GRAPH = {"n_neighbors": 9, "weights": None, "metric": "euclidean", "method": "auto", "scale": "auto"}
-_RULE = {
-    "preset": None,
-    "rule": None,
-    "propagation": None,
-    "hessian": None,
-    "loss": "auto",
-    "unlabeled": -1,
-    "class_weight": None,
-    "lam": 0.0,
-    "correction": 1.0,
-    "sharpen": 3.0,
-    "hard": False,
-}
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -118,12 +103,10 @@ class Prepared:
         For all workers.
     known : Known
         The labelled rows.
-    settings : Settings
-        Of the objective.
     graph : {"given", "knn", "anchors", "none"}
         What the operator was made from.
-    told : Told
-        What the workers were told.
+    spread : Spread
+        What the workers got for their rows.
     data : dict
         Arguments of a DaskDMatrix: X, ids, weights.
     """
@@ -131,107 +114,90 @@ class Prepared:
     parts: Parts
     objective: WorkerObjective
     known: Known
-    settings: Settings
     graph: str
-    told: Told
+    spread: Spread
     data: dict[str, Any]
 
 
-def read_settings(given: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings of the objective and those of the graph; raise at names that are neither."""
-    unknown = sorted(set(given) - set(_SOLVER) - set(_GRAPH) - set(_RULE))
-    if unknown:
-        raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
-    values = {**_RULE, **{name: value for name, value in given.items() if name in _RULE}}
-    rule, propagation, hessian = choose_rule(
-        values.pop("preset"), values.pop("rule"), values.pop("propagation"), values.pop("hessian")
-    )
-    solver = {**_SOLVER, **{name: value for name, value in given.items() if name in _SOLVER}}
-    settings = Settings(rule=rule, propagation=propagation, hessian=hessian, solver_settings=solver, **values)
-    settings.check()
-    _check_curvature(settings)
-    if rule == "laplacian":
+def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
+    """Read the options of the objective, and refuse what several machines cannot do."""
+    named = None if isinstance(graph, str) and graph in ("auto", "anchors") else graph
+    if graph is None:
+        raise ValueError("graph must be an affinity, a KNNGraph, 'knn', 'anchors' or 'auto'.")
+    rule = settings.get("rule")
+    if named is None and (rule is None or (rule if isinstance(rule, str) else rule.name) != "paper"):
+        named = None if settings.get("preset") == "paper" else "knn"
+    try:
+        recipe = Recipe.read(graph=named, **settings)
+    except ValueError as error:
+        if isinstance(graph, str) and str(error).startswith("graph must"):
+            raise ValueError(f"graph must be an affinity, 'knn', 'anchors' or 'auto', got {graph!r}.") from error
+        raise
+    if isinstance(recipe.rule, Laplacian):
         raise ValueError(
             "rule='laplacian' is not for several machines: each row needs the scores of its neighbours, N numbers from "
             "all over the cluster in each round. Use 'corrected', its preconditioned form, which needs n."
         )
-    graph = {**_GRAPH, **{name: value for name, value in given.items() if name in _GRAPH}}
-    if graph["weights"] is None:
-        graph["weights"] = "binary" if given.get("preset") == "paper" else "self-tuning"
-    return settings, graph
-
-
-def _check_curvature(settings: Settings) -> None:
-    kind = settings.propagation
-    stochastic = kind.stochastic if isinstance(kind, Propagation) else kind in ("harmonic", "nonlocal")
-    if settings.rule == "corrected" and settings.hessian == "newton" and not stochastic:
+    if isinstance(recipe.graph, RefinedGraph | SharedGraph):
         raise ValueError(
-            f"rule='corrected' propagates curvatures, which {kind!r} can turn negative. "
-            "Use propagation='nonlocal' or 'harmonic', or hessian='unit'."
+            "A refined or shared graph is not for several machines: use graph='knn', 'anchors' or an affinity."
         )
+    return recipe
 
 
 def prepare(
     parts: Parts,
     y: Any,
+    recipe: Recipe,
     *,
+    graph: Any,
     row_ids: Any,
     sample_weight: Any,
-    classes: Any,
-    graph: Any,
     n_anchors: int,
     storage: str | Path,
-    settings: Settings,
-    graph_settings: dict[str, Any],
+    n_jobs: int | None,
+    verbose: bool,
+    **of_labels: Any,
 ) -> Prepared:
-    """Read labels and ids, make the operator, and tell the workers."""
-    form = _form(graph, parts, settings)
+    """Read labels and ids, make the operator, and send the workers what belongs to their rows."""
+    form = _form(graph, parts, recipe)
     if row_ids is not None and form in ("knn", "anchors"):
         raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
     W = None if form != "given" else check_graph(graph, None)
     if W is not None and W.shape[0] != parts.n_rows:
         raise ValueError(f"graph has {W.shape[0]} rows but X has {parts.n_rows}: each row must be there, once.")
     ids, weights = parts.ids(row_ids), parts.weights(sample_weight)
-    known = collect_labels(parts, parts.align(y, "y"), ids, weights, settings, classes, form == "anchors")
+    of_labels = {"class_weight": recipe.class_weight, "with_features": form == "anchors", **of_labels}
+    known = collect_labels(parts, parts.align(y, "y"), ids, weights, **of_labels)
     folder = None if storage == "workers" else Path(storage)
+    threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if form == "anchors":
-        told = tell_by_anchors(
-            parts,
-            known,
-            settings,
-            folder,
-            n_anchors=n_anchors,
-            n_neighbors=graph_settings["n_neighbors"],
-            scale=graph_settings["scale"],
-        )
+        spread = spread_by_anchors(parts, known, recipe, folder, n_anchors=n_anchors, **threads)
     elif form == "none":
-        told = Told({}, None, np.empty(0, dtype=np.int64), None, 0)
+        spread = NOTHING
     else:
         if W is None:
             rows = np.concatenate([dense(piece) for piece in parts.client.gather(list(parts.pieces))])
-            solver = settings.solver_settings
-            W = knn_graph(rows, **graph_settings, n_jobs=solver["n_jobs"], verbose=solver["verbose"])
-        told = tell_by_graph(parts.client, W, known, settings, folder)
-    labels = known.labels
+            prepared = prepare_graph(recipe.graph, read_table(rows), parts.n_rows, **threads)
+            assert prepared.W is not None
+            W = prepared.W
+        spread = spread_by_graph(parts.client, W, known, recipe, folder, **threads)
     objective = WorkerObjective(
         n_rows=parts.n_rows,
-        n_outputs=1 if labels.targets.ndim == 1 else labels.targets.shape[1],
-        loss=labels.loss,
+        n_outputs=known.labels.n_outputs,
+        loss=known.labels.loss,
         labeled=known.rows,
-        rule=settings.rule,
-        newton=settings.hessian == "newton",
-        correction=settings.correction,
-        rows=told.rows,
-        P_A=told.P_A,
-        unreachable=told.unreachable,
-        lam=settings.lam,
-        L_l=told.L_l,
+        rule=recipe.rule,
+        rows=spread.rows,
+        P_nodes=spread.P_nodes,
+        unreachable=spread.unreachable,
+        L_l=spread.L_l,
         weighted=weights is not None,
     )
     data = {"data": parts.X, **parts.bounds(ids)}
     if weights is not None:
         data["label"] = parts.series(weights)
-    return Prepared(parts, objective, known, settings, form, told, data)
+    return Prepared(parts, objective, known, form, spread, data)
 
 
 def quantile_matrix(parts: Parts, data: dict[str, Any], params: dict[str, Any], **more: Any) -> Any:
@@ -242,20 +208,15 @@ def quantile_matrix(parts: Parts, data: dict[str, Any], params: dict[str, Any], 
     return xgb_dask.DaskDMatrix(parts.client, **data, **more)
 
 
-def _form(graph: Any, parts: Parts, settings: Settings) -> Literal["given", "knn", "anchors", "none"]:
-    needs_graph = settings.rule != "labeled" or settings.lam > 0
-    if not isinstance(graph, str):
-        if graph is None:
-            raise ValueError("graph must be an affinity, 'knn', 'anchors' or 'auto'.")
+def _form(graph: Any, parts: Parts, recipe: Recipe) -> Literal["given", "knn", "anchors", "none"]:
+    if not isinstance(graph, str | KNNGraph):
         return "given"
-    if graph not in ("auto", "knn", "anchors"):
-        raise ValueError(f"graph must be an affinity, 'knn', 'anchors' or 'auto', got {graph!r}.")
-    if not needs_graph:
+    if not recipe.rule.needs_graph:
         return "none"
-    if graph == "anchors" and settings.lam > 0:
+    if graph == "anchors" and recipe.rule.lam > 0:
         raise ValueError("lam > 0 needs the graph of all rows, which anchors do without: use graph='knn' or lam=0.")
     if graph != "auto":
-        return "knn" if graph == "knn" else "anchors"
-    form: Literal["knn", "anchors"] = "knn" if parts.n_rows <= _GRAPH_UP_TO or settings.lam > 0 else "anchors"
+        return "anchors" if graph == "anchors" else "knn"
+    form: Literal["knn", "anchors"] = "knn" if parts.n_rows <= _GRAPH_UP_TO or recipe.rule.lam > 0 else "anchors"
     _LOG.info("graph='auto': %s for %d rows.", form, parts.n_rows)
     return form

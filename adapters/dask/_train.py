@@ -20,7 +20,7 @@ from grbb_ext.adapters.dask._prepare import (
     complete_params,
     prepare,
     quantile_matrix,
-    read_settings,
+    read_recipe,
 )
 from grbb_ext.adapters.dask._rows import release_rows
 from grbb_ext.adapters.xgboost import Strategy
@@ -75,7 +75,7 @@ def train(
     """Train XGBoost on labelled and unlabelled rows that lie on many workers.
 
     The model is that of ``xgboost.train`` with :func:`grbb_ext.grbb_objective` on one machine, with ``graph="knn"`` and
-    ``guard=False``, up to the quantile sketch of XGBoost, which depends on how rows are spread (no difference where
+    ``teacher="graph"``, up to the quantile sketch of XGBoost, which depends on how rows are spread (no difference where
     features have at most ``max_bin`` values). The page "From one machine to many" tells what is sent when.
 
     Parameters
@@ -90,9 +90,9 @@ def train(
         Labels in the order of X; `unlabeled` (-1), NaN or None marks a row without one.
     num_boost_round : int, default=100
         Rounds.
-    graph : sparse matrix of shape (N, N), "auto", "knn" or "anchors", default="auto"
-        A ready affinity on the client; ``"knn"`` brings X to the client and builds :func:`grbb_ext.knn_graph`;
-        ``"anchors"`` brings a sample and uses :class:`~grbb_ext.propagation.AnchorPropagation`. ``"auto"`` is ``"knn"``
+    graph : sparse matrix of shape (N, N), "auto", "knn", "anchors" or KNNGraph, default="auto"
+        A ready affinity on the client; ``"knn"``, or a KNNGraph, brings X to the client and builds that graph;
+        ``"anchors"`` brings a sample and uses :class:`~grbb_ext.propagation.AnchorNodes`. ``"auto"`` is ``"knn"``
         to 50,000 rows, then ``"anchors"``.
     row_ids : dask Array, dask Series or array-like of shape (N,) or None, default=None
         Which row of `graph` each row of X is; None where both have the same order. Every row of the graph must be there
@@ -120,9 +120,8 @@ def train(
     missing, enable_categorical
         Passed to ``xgboost.dask.DaskQuantileDMatrix``.
     **settings
-        Of :func:`grbb_ext.grbb_objective`: `preset`, `rule` (not ``"laplacian"``), `propagation`, `hessian`, `loss`,
-        `unlabeled`, `class_weight`, `lam`, `correction`, `sharpen`, `hard`; `n_neighbors`, `weights`, `metric`,
-        `method`, `scale`; `solver`, `tol`, `memory_limit`, `n_jobs`, `verbose`.
+        Of :func:`grbb_ext.grbb_objective`: `preset`, `rule` (not ``"laplacian"``), `propagation`, `teacher` (the graph
+        alone teaches here), `lam`, `loss`, `unlabeled`, `class_weight`, `random_state`, `n_jobs`, `verbose`.
 
     Returns
     -------
@@ -160,21 +159,24 @@ def train(
         raise ValueError("train waits for its results: give it a client made without asynchronous=True.")
     if costs is None and (mu != 0 or budget is not None):
         raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
-    objective_settings, graph_settings = read_settings(settings)
+    labels = {name: settings.pop(name) for name in ("loss", "unlabeled") if name in settings}
+    threads = {"n_jobs": settings.pop("n_jobs", None), "verbose": settings.pop("verbose", False)}
+    recipe = read_recipe(graph, settings)
     clock = _Clock()
     parts = read_parts(client, X)
     clock.lap("read")
     prepared = prepare(
         parts,
         y,
+        recipe,
+        graph=graph,
         row_ids=row_ids,
         sample_weight=sample_weight,
-        classes=classes,
-        graph=graph,
         n_anchors=n_anchors,
         storage=storage,
-        settings=objective_settings,
-        graph_settings=graph_settings,
+        classes=classes,
+        **labels,
+        **threads,
     )
     clock.lap("operator")
     try:
@@ -206,7 +208,7 @@ def train(
             **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
         )
     finally:
-        release_rows(client, prepared.told.rows.values())
+        release_rows(client, prepared.spread.rows.values())
     clock.lap("rounds")
     return {**result, "labels": prepared.known.labels, "info": {**_info(prepared), "seconds": clock.seconds}}
 
@@ -268,7 +270,7 @@ def _evaluation_set(
         evaluation_labels,
         parts.align(y, "y of an evaluation set"),
         labels=prepared.known.labels,
-        unlabeled=prepared.settings.unlabeled,
+        unlabeled=prepared.known.labels.unlabeled,
         pure=False,
     )
     return quantile_matrix(parts, {"data": parts.X, "label": parts.series(pieces)}, params, ref=dtrain, **layout)
@@ -296,8 +298,8 @@ def _info(prepared: Prepared) -> dict[str, Any]:
     return {
         "n_rows": objective.n_rows,
         "n_labeled": int(objective.labeled.ids.size),
-        "n_unreachable": prepared.told.n_unreachable,
+        "n_unreachable": prepared.spread.n_unreachable,
         "graph": prepared.graph,
-        "rule": objective.rule,
-        "bytes_per_round": numbers * (8 if objective.lam > 0 else 4),
+        "rule": objective.rule.name,
+        "bytes_per_round": numbers * (8 if objective.rule.lam > 0 else 4),
     }

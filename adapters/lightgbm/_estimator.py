@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import lightgbm as lgb
@@ -14,6 +15,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext.adapters._wrapped import Watch, WrappedBooster, read_metrics
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train as train_with_costs
+from grbb_ext.adapters.lightgbm._trees import read_trees
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 
@@ -79,8 +81,13 @@ class LightGBMAdapter(WrappedBooster):
         if job.obj.classes_ is None and not parameters.is_true(parameters.get(params, "boost_from_average", True)):
             start = 0.0
         parameters.pop(params, "boost_from_average")
-        dtrain = _dataset(job.table, job.names, start, params)
-        watched = [_dataset(part.table, job.names, start, params, dtrain) for part in job.evaluation]
+        data = _Data(job, start, params)
+        dtrain = data.make(job.table)
+        if not any(map(dtrain.feature_num_bin, range(dtrain.num_feature()))):
+            # LightGBM dropped every column, and would fail. A column of ones is kept, and cannot be split.
+            params["feature_pre_filter"], data.ones = False, True
+            dtrain = data.make(job.table)
+        watched = [data.make(part.table, dtrain) for part in job.evaluation]
         watch = Watch(job, watched, metrics, ("early_stopping_round", patience if patience and patience > 0 else None))
         history: dict[str, dict[str, list[float]]] = {}
         callbacks = [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])]
@@ -183,35 +190,28 @@ def _threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
 
 
-def _dataset(
-    table: Table,
-    names: tuple[str, ...] | None,
-    start: float,
-    params: dict[str, Any],
-    reference: lgb.Dataset | None = None,
-) -> lgb.Dataset:
-    return lgb.Dataset(
-        _with_a_column(table.values),
-        reference=reference,
-        init_score=np.full(table.n_rows, start) if start != 0 else None,
-        feature_name="auto" if names is None else list(names),
-        categorical_feature=list(table.schema.categorical) if table.schema.categorical else "auto",
-        params=params,
-    )
+@dataclass
+class _Data:
+    """Makes the data sets of a training; with `ones` each is a column of ones, the others empty."""
 
+    job: Job
+    start: float
+    params: dict[str, Any]
+    ones: bool = False
 
-def _with_a_column(values: Any) -> Any:
-    """Return the matrix; one of zeros gets a column of ones, since LightGBM fails where it can drop all columns."""
-    if sp.issparse(values):
-        if values.count_nonzero():
-            return sp.csr_matrix(values)
-        rows = np.arange(values.shape[0])
-        return sp.csr_matrix((np.ones(rows.size), (rows, np.zeros(rows.size, dtype=int))), shape=values.shape)
-    if values.any():
-        return values
-    values = values.copy()
-    values[:, 0] = 1
-    return values
+    def make(self, table: Table, reference: lgb.Dataset | None = None) -> lgb.Dataset:
+        values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
+        if self.ones:
+            rows = np.arange(table.n_rows)
+            values = sp.csr_matrix((np.ones(rows.size), (rows, np.zeros_like(rows))), shape=values.shape)
+        return lgb.Dataset(
+            values,
+            reference=reference,
+            init_score=np.full(table.n_rows, self.start) if self.start != 0 else None,
+            feature_name="auto" if self.job.names is None else list(self.job.names),
+            categorical_feature="auto" if self.ones else list(table.schema.categorical) or "auto",
+            params=self.params,
+        ).construct()
 
 
 def _finish(booster: lgb.Booster, n_rounds: int, start: float, history: dict[str, dict[str, list[float]]]) -> Trained:
@@ -230,8 +230,7 @@ def _finish(booster: lgb.Booster, n_rounds: int, start: float, history: dict[str
             ledger = None if ledger is None else ledger.before(n_best)
     if start != 0:
         # As LightGBM does for its own objectives: the start becomes a part of the first tree.
-        n_leaves = booster.dump_model(num_iteration=1)["tree_info"][0]["num_leaves"]
-        for leaf in range(n_leaves):
+        for leaf in range(len(read_trees(booster, 0, 1)[0].column) + 1):
             booster.set_leaf_output(0, leaf, booster.get_leaf_output(0, leaf) + start)
     if ledger is not None and ledger.stop_reason:
         reason = ledger.stop_reason

@@ -2,114 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.costs import Ledger
-
-
-@dataclass(frozen=True)
-class Growth:
-    """What one round grew.
-
-    Attributes
-    ----------
-    sound : list of int
-        Columns bought before the first split that the fault of CEGB may have touched, in growth order.
-    doubtful : list of int
-        Columns bought after it.
-    touched : bool
-        Whether there is such a split.
-    gain : float
-        Sum of the recorded gains of all splits.
-    """
-
-    sound: list[int]
-    doubtful: list[int]
-    touched: bool
-    gain: float
-
-    @property
-    def bought(self) -> list[int]:
-        """All columns bought, in growth order."""
-        return self.sound + self.doubtful
-
-
-def used_columns(booster: lgb.Booster) -> NDArray[np.intp]:
-    """Return how many splits of a booster, among those with a recorded gain above 0, read each column."""
-    return np.asarray(booster.feature_importance("split", iteration=0), dtype=np.intp)
-
-
-def columns_in_text(booster: lgb.Booster) -> NDArray[np.bool_]:
-    """Return which columns a booster uses, read from its model text: exact, and slower than :func:`used_columns`."""
-    used = np.zeros(booster.num_feature(), dtype=bool)
-    for line in re.findall(r"^split_feature=(.*)$", booster.model_to_string(num_iteration=-1), re.MULTILINE):
-        used[[int(column) for column in line.split()]] = True
-    return used
-
-
-def read_growth(booster: lgb.Booster, unpaid: NDArray[np.bool_], watched: NDArray[np.bool_]) -> Growth:
-    """Read the newest round of a booster.
-
-    When a tree first uses feature f in one leaf, CEGB of LightGBM 4.7.0 raises the cached candidate of f in every
-    other open leaf by the penalty, which this candidate never carried, and offers it even where interaction constraints
-    or column sampling forbid f. A split is touched by the fault only if it reads f in a leaf that was open at the
-    time: one made by an earlier split than the first use, and split later. Without such a split the trees are those
-    that CEGB means to grow, for a raised candidate that was not taken would not have been taken unraised.
-
-    Parameters
-    ----------
-    booster : lightgbm.Booster
-        After the round.
-    unpaid : ndarray of bool
-        Columns that the model did not use before the round.
-    watched : ndarray of bool
-        Columns whose first use can set off the fault.
-
-    Returns
-    -------
-    Growth
-    """
-    start = booster.current_iteration() - 1
-    dump = booster.dump_model(num_iteration=1, start_iteration=start)
-    sound: list[int] = []
-    doubtful: list[int] = []
-    touched = False
-    gain = 0.0
-    seen: set[int] = set()
-    for tree in dump["tree_info"]:
-        first_use: dict[int, int] = {}
-        for order, parent, column, split_gain in sorted(_splits(tree["tree_structure"], -1)):
-            gain += split_gain
-            if watched[column] and parent < first_use.get(column, -1):
-                touched = True
-            if column in seen:
-                continue
-            seen.add(column)
-            first_use[column] = order
-            if unpaid[column]:
-                (doubtful if touched else sound).append(column)
-    return Growth(sound, doubtful, touched, gain)
-
-
-def _splits(node: dict[str, Any], parent: int) -> Iterator[tuple[int, int, int, float]]:
-    """Yield (growth order, growth order of the parent, column, gain) of the splits below a node."""
-    stack = [(node, parent)]
-    while stack:
-        node, parent = stack.pop()
-        if "split_index" in node:
-            order = node["split_index"]
-            yield order, parent, node["split_feature"], float(node["split_gain"])
-            stack += [(node["left_child"], order), (node["right_child"], order)]
-
-
-Mask = NDArray[np.bool_]
+from grbb_ext.adapters.lightgbm._trees import Growth, read_growth
+from grbb_ext.costs import Ledger, Mask
 
 
 class Rounds:
@@ -166,7 +67,7 @@ class Rounds:
         self._pardoned: Mask = np.zeros(n, dtype=bool)
         self._wait = np.ones(n, dtype=np.intp)
         self._due = np.zeros(n, dtype=np.intp)
-        self._n_splits = int(used_columns(booster).sum())
+        self._n_rounds = booster.current_iteration()
 
     def prepare(self) -> None:
         """Set penalties and mask of the coming round."""
@@ -189,13 +90,12 @@ class Rounds:
         elif growth is None or not growth.bought:
             candidates = self._candidates(at_once=growth is None)
             if candidates:
-                before = growth if growth is None else self._read(in_full=True)
-                growth = self._try(before, [], candidates)
+                growth = self._try(growth, [], candidates)
                 changed = True
         if growth is None:
             return True, changed
-        self._n_splits = int(used_columns(self._booster).sum())
-        self.ledger.buy(growth.bought, round=self._booster.current_iteration() - 1)
+        self._n_rounds = self._booster.current_iteration()
+        self.ledger.buy(growth.bought, round=self._n_rounds - 1)
         return False, changed
 
     def _choose(self, sound: list[int], doubtful: list[int]) -> Growth | None:
@@ -234,24 +134,20 @@ class Rounds:
         self._set(allowed, self._penalty)
         while True:
             self._booster.update(fobj=self._objective)
-            growth = self._read(in_full=True)
+            growth = self._read()
             if growth is None or not growth.touched:
                 return growth
             # A free column, used for the first time, may have leaked into a leaf that refuses it: only once.
             self._take_back(growth)
 
-    def _read(self, in_full: bool = False) -> Growth | None:
-        """Return what the newest round grew, or None if it found no split; gains only on demand or where it buys."""
-        splits = used_columns(self._booster)
-        if splits.sum() == self._n_splits:
+    def _read(self) -> Growth | None:
+        """Return what the newest round grew, or None if it found no split, for which LightGBM may keep no tree."""
+        if self._booster.current_iteration() == self._n_rounds:
             return None
-        used = splits > 0
-        unpaid, watched = ~self.ledger.used, ~self._pardoned & ((self._penalty > 0) | self._leaky)
-        growth = Growth([], [], False, 0.0)
-        if in_full or (used & (unpaid | watched)).any():
-            growth = read_growth(self._booster, unpaid, watched)
-        if self._mu > 0:
-            self._pardoned |= used
+        watched = ~self._pardoned & ((self._penalty > 0) | self._leaky)
+        growth = read_growth(self._booster, ~self.ledger.used, watched)
+        if growth is not None and self._mu > 0:
+            self._pardoned[growth.used] = True
         return growth
 
     def _take_back(self, growth: Growth | None) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.lightgbm import _params as parameters
-from grbb_ext.adapters.lightgbm._rounds import Rounds, columns_in_text, used_columns
+from grbb_ext.adapters.lightgbm._rounds import Rounds
+from grbb_ext.adapters.lightgbm._trees import columns_of
 from grbb_ext.costs import FeatureCosts, Ledger, check_price, stop_reason
 
 _LOG = logging.getLogger("grbb_ext")
@@ -165,10 +166,9 @@ class _CostKeeper:
         """Attach the ledger of what the model uses."""
         assert self._rounds is not None
         ledger = self._rounds.ledger.before(booster.current_iteration())
-        if not np.array_equal(columns_in_text(booster), ledger.used):
+        if not np.array_equal(columns_of(booster), ledger.used):
             raise RuntimeError(
-                "The model uses features that were not seen to be bought: their gains are below 1e-45, the smallest "
-                "that LightGBM records. Scale the objective up."
+                "The model uses features that were not seen to be bought: a callback has changed its trees."
             )
         booster.ledger_ = ledger  # type: ignore[attr-defined]
         if self._stopped_here:
@@ -260,7 +260,7 @@ def _features_of(init_model: str | Path | lgb.Booster | None) -> NDArray[np.bool
     if init_model is None:
         return None
     model = init_model if isinstance(init_model, lgb.Booster) else lgb.Booster(model_file=init_model)
-    return np.asarray(used_columns(model) > 0)
+    return columns_of(model)
 
 
 def _holds(valid_sets: Any, train_set: lgb.Dataset) -> bool:

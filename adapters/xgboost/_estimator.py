@@ -28,7 +28,9 @@ class XGBoostAdapter(WrappedBooster):
     model_file: ClassVar[str] = "model.ubj"
     of_task: ClassVar[dict[Task, type]] = {"classification": xgb.XGBClassifier, "regression": xgb.XGBRegressor}
     estimators: ClassVar[dict[str, type]] = {
-        cls.__name__: cls for cls in (xgb.XGBClassifier, xgb.XGBRegressor, xgb.XGBRFClassifier, xgb.XGBRFRegressor)
+        name: getattr(xgb, name)
+        for name in ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")
+        if hasattr(xgb, name)  # the forests are deprecated in 3.4
     }
     losses: ClassVar[dict[Task, tuple[str | None, ...]]] = {
         "classification": (None, "binary:logistic", "multi:softprob", "multi:softmax"),

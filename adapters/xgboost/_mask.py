@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xgboost as xgb
-from numpy.typing import NDArray
 
 from grbb_ext.costs import Groups, Mask
 
@@ -64,10 +64,12 @@ def read_settings(booster: xgb.Booster) -> Settings:
     name = grower["name"]
     if name == "gblinear":
         raise ValueError("booster='gblinear' does not go with costs: it has no trees. Use 'gbtree'.")
-    if name == "dart":
+    # From XGBoost 3.3 on DART is called gbtree, and is there where trees are dropped.
+    dropped = grower.get("dart_train_param", {"rate_drop": 0, "one_drop": 0})
+    if name == "dart" or float(dropped["rate_drop"]) > 0 or int(dropped["one_drop"]):
         raise ValueError(
             "booster='dart' does not go with costs: its rounds follow other gradients than those that can be probed. "
-            "Use 'gbtree'."
+            "Use 'gbtree', without rate_drop and one_drop."
         )
     train, model = grower["gbtree_train_param"], grower["gbtree_model_param"]
     # The configuration hides process_type="update", but not the updaters, which then grow no tree.
@@ -104,9 +106,6 @@ def read_settings(booster: xgb.Booster) -> Settings:
     )
 
 
-# Feature weights of data sets that are masked at present: a training that broke off leaves its mask behind.
-_USERS_WEIGHTS: weakref.WeakKeyDictionary[xgb.DMatrix, NDArray[np.float32]] = weakref.WeakKeyDictionary()
-
 # No split gains this much, so that a tree is a single leaf.
 _NO_SPLIT = 1e30
 
@@ -130,8 +129,7 @@ class ColumnMask:
 
     def __init__(self, dtrain: xgb.DMatrix, settings: Settings) -> None:
         self._dtrain, self._settings = dtrain, settings
-        self.weights = users_weights(dtrain)
-        _USERS_WEIGHTS[dtrain] = self.weights
+        self.weights = np.asarray(dtrain.get_float_info("feature_weights"), dtype=np.float32)
         self._n = int(dtrain.num_col())
         # Weights mean nothing to XGBoost unless it samples columns.
         sampled = settings.samples_columns and self.weights.size > 0
@@ -168,11 +166,21 @@ class ColumnMask:
             self._dtrain.set_info(feature_weights=self.weights)
         booster.set_param(params)
 
+    @contextmanager
+    def opened(
+        self, booster: xgb.Booster, allowed: Mask, groups: Groups | None = None, *, sampling: bool = True
+    ) -> Iterator[None]:
+        """Open columns while a tree is grown; whatever happens, the data set then has the user's weights again."""
+        try:
+            self.set(booster, allowed, groups, sampling=sampling)
+            yield
+        finally:
+            self._dtrain.set_info(feature_weights=self.weights)
+
     def restore(self, booster: xgb.Booster) -> None:
         """Give the data set and the booster back as the user made them."""
         settings = self._settings
         self._dtrain.set_info(feature_weights=self.weights)
-        _USERS_WEIGHTS.pop(self._dtrain, None)
         booster.set_param(
             {
                 "colsample_bytree": settings.colsample_bytree,
@@ -182,8 +190,36 @@ class ColumnMask:
         )
 
 
-def users_weights(dtrain: xgb.DMatrix) -> NDArray[np.float32]:
-    """Return the feature weights that the user gave to a data set; empty where none."""
-    if dtrain in _USERS_WEIGHTS:
-        return _USERS_WEIGHTS[dtrain]
-    return np.asarray(dtrain.get_float_info("feature_weights"), dtype=np.float32)
+class MaskedBooster(xgb.Booster):
+    """What ``xgboost.train`` updates meanwhile: the mask is set for the time of an update only.
+
+    XGBoost calls no callback when a training breaks off, by an error of the objective or of another callback or by the
+    keyboard, so that a mask that outlived the update would stay in the user's data set.
+    """
+
+    _opened: Callable[[], AbstractContextManager[None]]
+
+    @classmethod
+    def take(cls, booster: xgb.Booster, opened: Callable[[], AbstractContextManager[None]]) -> None:
+        """Make a booster a masked one; its class is set back to end that."""
+        booster.__class__ = cls
+        vars(booster)["_opened"] = opened
+
+    @staticmethod
+    def give_back(booster: xgb.Booster) -> None:
+        """Make it an ordinary booster again."""
+        booster.__class__ = xgb.Booster
+        vars(booster).pop("_opened", None)
+
+    def update(self, dtrain: xgb.DMatrix, iteration: int, fobj: Any = None) -> None:
+        """Grow a round on the columns that are open to it."""
+        with self._opened():
+            super().update(dtrain, iteration, fobj)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_opened"}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Copies and checkpoints are ordinary boosters.
+        return xgb.Booster, (), self.__getstate__()

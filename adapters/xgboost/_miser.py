@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import xgboost as xgb
 
-from grbb_ext.adapters.xgboost._mask import ColumnMask, Settings, read_settings
+from grbb_ext.adapters.xgboost._mask import ColumnMask, MaskedBooster, Settings, read_settings
 from grbb_ext.adapters.xgboost._probe import Prober, TreeReader, builtin_gradients
 from grbb_ext.costs import (
     Choice,
@@ -55,8 +55,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         :func:`grbb_ext.grbb_objective`, or the name of the built-in one in its parameters: ``"binary:logistic"``,
         ``"reg:squarederror"``, ``"multi:softprob"``, ``"multi:softmax"``, ``"reg:logistic"``, ``"binary:logitraw"``.
     dtrain : xgboost.DMatrix
-        The data set given to ``xgboost.train``. Its feature weights hold the mask during training, and the user's own
-        afterwards.
+        The data set given to ``xgboost.train``. Its feature weights hold the mask while a tree is grown, and the
+        user's own otherwise, also where training breaks off.
     mu : float, default=0
         Trade-off between gain and price, in units of gain per unit of price; 0 buys whatever helps.
     budget : float or None, default=None
@@ -160,6 +160,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self._n_read = 0
         self._n_empty = 0
         self._open: Mask = np.ones(int(dtrain.num_col()), dtype=bool)
+        self._groups: Groups | None = None
         self._looked = False
 
     def before_training(self, model: Any) -> Any:
@@ -188,14 +189,17 @@ class GreedyMiser(xgb.callback.TrainingCallback):
             self.ledger_.buy(self._reader.used(model))
         self._model = model
         self._mask = ColumnMask(self._dtrain, self._settings)
+        if not (self._idle or self._many_machines):
+            MaskedBooster.take(model, lambda: self._mask.opened(model, self._open, self._groups))
         self._prober = Prober(self._dtrain, self._settings, self._mask, self._reader)
         return model
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Decide what the round may use."""
         if not self._idle:
-            self._open, groups = self._decide(model)
-            self._mask.set(model, self._open, groups)
+            self._open, self._groups = self._decide(model)
+            if self._many_machines:  # within the update already, on data that are the worker's own
+                self._mask.set(model, self._open, self._groups)
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -221,10 +225,16 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         # Where another callback ends training, after_iteration of those behind it is not called.
         if model.num_boosted_rounds() > self._n_read:
             self._settle(model)
-        self._mask.restore(model)
+        self._give_back(model)
         self.ledger_ = self.ledger_.before(model.num_boosted_rounds())
         model.ledger_ = self.ledger_
         return model
+
+    def _give_back(self, model: xgb.Booster) -> None:
+        self._mask.restore(model)
+        for booster in (self._model, model):  # another callback may have returned one of its own
+            if isinstance(booster, MaskedBooster):
+                MaskedBooster.give_back(booster)
 
     def _check_objective(self, settings: Settings) -> None:
         if callable(self._obj):
@@ -282,7 +292,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         for round in range(self._n_read, model.num_boosted_rounds()):
             used = self._reader.used(model[round : round + 1])
             if (used & ~self._open).any():
-                self._mask.restore(model)
+                self._give_back(model)
                 raise RuntimeError(
                     "A tree uses columns that were closed to it: the DMatrix given to GreedyMiser must be the one "
                     "given to xgboost.train."

@@ -157,8 +157,8 @@ class Prober:
             self._scratch = self.new_booster()
             self._scratch.set_param({"subsample": 1, "colsample_bylevel": 1, "colsample_bynode": 1})
         round = self._scratch.num_boosted_rounds()
-        self._mask.set(self._scratch, allowed, groups, sampling=False)
-        self._scratch.boost(self._dtrain, round, grad=self._gradients[0], hess=self._gradients[1])
+        with self._mask.opened(self._scratch, allowed, groups, sampling=False):
+            self._scratch.boost(self._dtrain, round, grad=self._gradients[0], hess=self._gradients[1])
         growth = self._reader.growth(self._scratch, round, self._settings.gamma)
         return Growth(growth.used, growth.gain * self._settings.subsample)
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Protocol, TextIO, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from grbb_ext.costs._csv import read_csv
-from grbb_ext.costs._prices import (
+from grbb_ext._checks import positive_int
+from grbb_ext.costs._engine import PriceEngine
+from grbb_ext.costs._reading import (
     Name,
-    bound_fields,
     check_name,
     check_names,
     check_price,
-    exact_sum,
-    needs_matrix,
     one_kind,
     pairs,
+    read_csv,
     read_needs,
     read_prices,
+    shorten,
     unknown_name,
 )
+
+_FIELDS = ("features", "sources", "prices", "needs", "per_tree", "per_split", "default", "bound")
 
 
 @runtime_checkable
@@ -42,7 +45,7 @@ class ForestLike(Protocol):
         """Columns that each row's own paths read, boolean of shape (rows, n_features)."""
 
 
-class FeatureCosts:
+class FeatureCosts(PriceEngine):
     r"""Prices of features, through the sources they need.
 
     A feature needs sources (its own test, a shared blood draw, a filter bank), and a source is paid once however many
@@ -50,7 +53,8 @@ class FeatureCosts:
 
     .. math:: c(A) = \sum_{s \in \bigcup_{\alpha \in A} \mathrm{needs}(\alpha)} \mathrm{price}(s),
 
-    which is :math:`\sum_\alpha c_\alpha` of eq. 1 when each feature has one source of its own.
+    which is :math:`\sum_\alpha c_\alpha` of eq. 1 when each feature has one source of its own. Methods that take
+    boolean arrays of sources or features are those of :class:`PriceEngine`.
 
     Parameters
     ----------
@@ -100,12 +104,10 @@ class FeatureCosts:
     ValueError: The price of 'fbs' must be a finite number of at least 0, got -1.
     """
 
-    __slots__ = ("_index", "bound", "default", "features", "needs", "per_split", "per_tree", "prices", "sources")
+    __slots__ = ("_index", "bound", "default", "features", "per_split", "per_tree", "sources")
 
     features: tuple[Name, ...]
     sources: tuple[Name, ...]
-    prices: NDArray[np.float64]
-    needs: sp.csr_array
     per_tree: float
     per_split: float
     default: float | None
@@ -145,14 +147,14 @@ class FeatureCosts:
             raise ValueError("Costs are empty: give at least one feature.")
         one_kind(features, "Features")
         self._fill(
-            features,
-            sources,
-            np.array(values, dtype=np.float64),
-            needs_matrix(needed, len(sources)),
-            check_price(per_tree, "per_tree"),
-            check_price(per_split, "per_split"),
-            None if default is None else check_price(default, "default"),
-            bound,
+            features=features,
+            sources=sources,
+            prices=np.array(values, dtype=np.float64),
+            needs=_needs_matrix(needed, len(sources)),
+            per_tree=check_price(per_tree, "per_tree"),
+            per_split=check_price(per_split, "per_split"),
+            default=None if default is None else check_price(default, "default"),
+            bound=bound,
         )
 
     @classmethod
@@ -256,7 +258,49 @@ class FeatureCosts:
         ...
         ValueError: No price for 'age'. Give one (0 if it is free), or FeatureCosts(default=...) for all such columns.
         """
-        return self._with(**bound_fields(self, columns), bound=True)
+        if isinstance(columns, (str, bytes)):
+            raise TypeError(f"columns must be a list of names or a number of columns, got {columns!r}.")
+        if isinstance(columns, Iterable):
+            names = check_names(columns, "column")
+        else:
+            names = tuple(range(operator.index(columns)))
+            if self.bound and len(names) == self.n_features:
+                names = self.features  # the order of the columns was given before, with their names
+        by_position = isinstance(self.features[0], int)
+        if not by_position and names and isinstance(names[0], int):
+            raise ValueError(
+                f"The costs are by name ({shorten(self.features, 3)}) but the {len(names)} columns have no names. Name "
+                "the columns of the data set, or give the costs by index."
+            )
+        if by_position and self.bound and len(names) != self.n_features:
+            raise ValueError(f"The costs have {self.n_features} entries but there are {len(names)} columns.")
+        keys: tuple[Name, ...] = tuple(range(len(names))) if by_position else names
+        known = set(keys)
+        extra = [feature for feature in self.features if feature not in known]
+        if extra:
+            raise ValueError(
+                f"The costs name {shorten(extra)}, but there is no such column; the {len(names)} columns are "
+                f"{shorten(names)}. Correct the names, or keep part of the costs with costs.select(columns)."
+            )
+        missing = [i for i, key in enumerate(keys) if key not in self._index]
+        if missing and self.default is None:
+            raise ValueError(
+                f"No price for {shorten(names[i] for i in missing)}. Give one (0 if it is free), or "
+                "FeatureCosts(default=...) for all such columns."
+            )
+        for i in missing:
+            if keys[i] in self.sources:
+                raise ValueError(f"The column {names[i]!r} has no price, and a source has its name. Say what it needs.")
+        n_new = len(self.sources) + len(missing)
+        own = dict(zip(missing, range(len(self.sources), n_new), strict=True))
+        needed = [[own[i]] if i in own else self._row(self._index[key]).tolist() for i, key in enumerate(keys)]
+        return self._with(
+            features=names,
+            sources=(*self.sources, *(keys[i] for i in missing)),
+            prices=np.concatenate([self.prices, np.full(len(missing), self.default or 0.0)]),
+            needs=_needs_matrix(needed, n_new),
+            bound=True,
+        )
 
     def select(self, features: Iterable[Name]) -> FeatureCosts:
         """Keep some of the features, in the given order, and the sources that they need.
@@ -270,7 +314,7 @@ class FeatureCosts:
         names = check_names((self.features[i] for i in chosen), "feature")
         if not names:
             raise ValueError("Select at least one feature.")
-        used = np.flatnonzero(self._union(np.array(chosen)))
+        used = np.flatnonzero(self.union(np.isin(np.arange(self.n_features), chosen)))
         return self._with(
             features=names,
             sources=tuple(self.sources[s] for s in used),
@@ -286,7 +330,7 @@ class FeatureCosts:
     def paid_sources(self, features: Any) -> tuple[Name, ...]:
         """Return the union of the sources of some features (or of a forest), in the order of ``sources``."""
         bound, mask = self._mask(features)
-        return tuple(bound.sources[s] for s in np.flatnonzero(bound._union(mask)))
+        return tuple(bound.sources[s] for s in np.flatnonzero(bound.union(mask)))
 
     def total(self, features: Any) -> float:
         """Return the price of the union of the sources of some features, or of all features of a forest.
@@ -299,13 +343,13 @@ class FeatureCosts:
         Returns
         -------
         float
-            The cost c_f of a model, without its evaluation. Prices are added as decimal numbers: .1 and .2 make .3.
+            The cost c_f of a model, without its evaluation. Prices are added as decimal numbers: 0.1 and 0.2 make 0.3.
         """
         bound, mask = self._mask(features)
-        return float(exact_sum(bound.prices[bound._union(mask)].tolist()))
+        return float(bound.exact(bound.union(mask)))
 
     def marginal(self, feature: Name, paid: Any = ()) -> float:
-        """Return what a feature adds to the bill when other features have been paid.
+        """Return what a feature adds to the total when other features have been paid.
 
         Parameters
         ----------
@@ -315,24 +359,7 @@ class FeatureCosts:
             The features that are paid; their sources are free now.
         """
         bound, mask = self._mask(paid)
-        unpaid = ~bound._union(mask)
-        row = bound._row(bound._position(feature))
-        return float(exact_sum(bound.prices[row[unpaid[row]]].tolist()))
-
-    def marginals(self, paid_sources: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Return :meth:`marginal` of every feature at once.
-
-        Parameters
-        ----------
-        paid_sources : array-like of bool of shape (n_sources,), default=None
-            Which sources are paid; None is none.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-        """
-        owed = self.prices if paid_sources is None else np.where(np.asarray(paid_sources, dtype=bool), 0.0, self.prices)
-        return np.asarray(self.needs @ owed, dtype=np.float64)
+        return float(bound.exact(bound.union(bound._mask(feature)[1]) & ~bound.union(mask)))
 
     def per_row(self, forest: ForestLike, X: Any) -> NDArray[np.float64]:
         """Return what each row costs when features are fetched on demand: only what its own paths touch.
@@ -350,10 +377,7 @@ class FeatureCosts:
             At most :meth:`total` of the forest.
         """
         bound = self._bind_forest(forest)
-        touched = sp.csr_array(np.asarray(forest.features_touched(X), dtype=np.float64))
-        counts = touched @ bound.needs.astype(np.float64)
-        counts.data[:] = counts.data > 0
-        return np.asarray(counts @ bound.prices, dtype=np.float64)
+        return bound.spent(bound.union(forest.features_touched(X)))
 
     def expected(self, forest: ForestLike, X: Any) -> float:
         """Return the mean of :meth:`per_row`: what a row like those of X costs on demand."""
@@ -373,6 +397,29 @@ class FeatureCosts:
         3.0
         """
         return self.per_tree * forest.n_trees + self.per_split * forest.n_splits
+
+    def budgets(self, n: int) -> tuple[float, ...]:
+        """Return budgets from the price of the cheapest feature to that of all features, evenly spaced in logarithm.
+
+        Parameters
+        ----------
+        n : int
+            How many. The first is 0 where some feature is free; equal ones are left out.
+
+        Examples
+        --------
+        >>> FeatureCosts({"age": 0.0, "fbs": 5.2, "chol": 7.27, "thal": 102.9}).budgets(4)
+        (0.0, 5.2, 24.5, 115.37)
+        """
+        alone = self.marginals()
+        priced = alone[alone > 0]
+        if not priced.size:
+            raise ValueError("Every feature is free, so there is no budget to choose.")
+        free = [0.0] if (alone == 0).any() else []
+        lowest, highest = float(priced.min()), self.total(np.ones(self.n_features, dtype=bool))
+        steps = positive_int(n, "The number of budgets", 2) - len(free)
+        between = [float(f"{budget:.3g}") for budget in np.geomspace(lowest, highest, max(steps, 2))[1:-1]]
+        return tuple(sorted({*free, *([lowest] if steps > 1 else []), *between, highest}))
 
     def lightgbm_params(self, mu: float) -> dict[str, Any]:
         """Return the parameters of LightGBM's own CEGB, for plain ``lightgbm.train``.
@@ -431,7 +478,7 @@ class FeatureCosts:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         made = FeatureCosts.from_dict(state)
-        self._fill(**{name: getattr(made, name) for name in self.__slots__ if name != "_index"})
+        self._fill(**{name: getattr(made, name) for name in _FIELDS})
 
     def __copy__(self) -> FeatureCosts:
         return self
@@ -439,49 +486,22 @@ class FeatureCosts:
     def __deepcopy__(self, memo: dict[int, Any]) -> FeatureCosts:
         return self
 
-    def _fill(
-        self,
-        features: tuple[Name, ...],
-        sources: tuple[Name, ...],
-        prices: NDArray[np.float64],
-        needs: sp.csr_array,
-        per_tree: float,
-        per_split: float,
-        default: float | None,
-        bound: bool,
-    ) -> None:
-        for array in (prices, needs.data, needs.indices, needs.indptr):
+    def _fill(self, **fields: Any) -> None:
+        needs = fields["needs"]
+        for array in (fields["prices"], needs.data, needs.indices, needs.indptr):
             array.setflags(write=False)
-        fields = {
-            "features": features,
-            "sources": sources,
-            "prices": prices,
-            "needs": needs,
-            "per_tree": per_tree,
-            "per_split": per_split,
-            "default": default,
-            "bound": bound,
-            "_index": {name: i for i, name in enumerate(features)},
-        }
-        for name, value in fields.items():
+        for name, value in (*fields.items(), ("_index", {name: i for i, name in enumerate(fields["features"])})):
             object.__setattr__(self, name, value)
 
     def _with(self, **changes: Any) -> FeatureCosts:
         """Make a copy with some attributes changed."""
-        fields = {name: getattr(self, name) for name in self.__slots__ if name != "_index"}
         made = object.__new__(FeatureCosts)
-        made._fill(**(fields | changes))
+        made._fill(**({name: getattr(self, name) for name in _FIELDS} | changes))
         return made
 
     def _row(self, i: int) -> NDArray[np.intp]:
         """Return the positions of the sources of feature i."""
         return np.asarray(self.needs.indices[self.needs.indptr[i] : self.needs.indptr[i + 1]], dtype=np.intp)
-
-    def _union(self, features: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which sources some features (positions or a mask) need."""
-        mask = np.zeros(self.n_features, dtype=bool)
-        mask[features] = True
-        return np.asarray(self.needs.T @ mask.astype(np.float64) > 0)
 
     def _position(self, feature: Any) -> int:
         name = check_name(feature, "A feature")
@@ -518,3 +538,16 @@ class FeatureCosts:
         if isinstance(self.features[0], int) or names is None:
             return self.bind(int(forest.n_features))
         return self.bind(list(names))
+
+
+def _needs_matrix(needed: list[list[int]], n_sources: int) -> sp.csr_array:
+    """Return the boolean matrix of features by sources.
+
+    Examples
+    --------
+    >>> _needs_matrix([[0, 1], [1]], 2).toarray().astype(int).tolist()
+    [[1, 1], [0, 1]]
+    """
+    indptr = np.cumsum([0, *map(len, needed)])
+    indices = np.array([s for row in needed for s in row], dtype=np.intp)
+    return sp.csr_array((np.ones(indices.size, dtype=bool), indices, indptr), shape=(len(needed), n_sources))

@@ -123,7 +123,7 @@ class Judge:
     free : ndarray of bool
         Columns that cost nothing now.
     prices : ndarray
-        What each column would add to the bill.
+        What each column would add to the total.
     candidates : ndarray of bool
         Columns that cost something and are affordable, each by itself.
     best : Choice or None

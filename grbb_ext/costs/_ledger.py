@@ -1,4 +1,4 @@
-"""The paid set as training goes: what has been bought, what is left, what fits."""
+"""The set of paid sources during training: what was bought, what is left of the budget, what fits into it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext.costs._engine import decimal, exact_sum
 from grbb_ext.costs._feature_costs import FeatureCosts
-from grbb_ext.costs._prices import Name, check_price, decimal, exact_add, exact_sum, shorten
-
-# Only sums closer to the budget than this are added up again in decimals.
-_CLOSE = 1e-9
+from grbb_ext.costs._reading import Name, check_price, shorten
 
 
 class BudgetError(ValueError):
@@ -117,29 +115,22 @@ class Ledger:
         return tuple(self.costs.sources[s] for s in np.flatnonzero(self.paid))
 
     def marginals(self) -> NDArray[np.float64]:
-        """Return what each feature would add to the bill now, shape (n_features,)."""
+        """Return what each feature would add to the total now, shape (n_features,)."""
         return self.costs.marginals(self.paid)
 
     def price(self, features: Any) -> float:
-        """Return what some features would add to the bill together (a shared source counts once)."""
-        return float(exact_sum(self.costs.prices[self._new_sources(features)].tolist()))
+        """Return what some features would add to the total together (a shared source counts once)."""
+        return float(self.costs.exact(self._new_sources(features)))
 
     def fits(self, features: Any) -> bool:
         """Return whether buying some features together stays within the budget."""
         if self.budget is None:
             return True
-        price = exact_sum(self.costs.prices[self._new_sources(features)].tolist())
-        return exact_add(self._spent, price) <= decimal(self.budget)
+        return exact_sum([self._spent, self.costs.exact(self._new_sources(features))]) <= decimal(self.budget)
 
     def affordable(self) -> NDArray[np.bool_]:
         """Return which features could be bought now, each by itself; those paid already are among them."""
-        if self.budget is None:
-            return np.ones(self.costs.n_features, dtype=bool)
-        gap = self.remaining - self.marginals()
-        affordable = gap >= 0
-        for i in np.flatnonzero(np.abs(gap) <= _CLOSE * max(self.budget, 1.0)):
-            affordable[i] = self.fits(int(i))
-        return np.asarray(affordable)
+        return self.costs.affordable(self.paid, np.inf if self.budget is None else self.budget)
 
     def buy(self, features: Any, round: int = -1) -> Purchase | None:
         """Pay the sources of some features.
@@ -171,10 +162,10 @@ class Ledger:
                 f"{self.remaining:g} of the budget of {self.budget:g} is left."
             )
         sources = self._new_sources(new)
-        price = exact_sum(self.costs.prices[sources].tolist())
+        price = self.costs.exact(sources)
         self.used = self.used | new
         self.paid = self.paid | sources
-        self._spent = exact_add(self._spent, price)
+        self._spent = exact_sum([self._spent, price])
         purchase = Purchase(
             int(round),
             tuple(self.costs.features[i] for i in np.flatnonzero(new)),
@@ -203,7 +194,7 @@ class Ledger:
         return other
 
     def copy(self) -> Ledger:
-        """Return a ledger that can go its own way."""
+        """Return an independent copy."""
         other = Ledger(self.costs, self.budget)
         other.used, other.paid, other._spent = self.used, self.paid, self._spent
         other.history, other.stop_reason = list(self.history), self.stop_reason
@@ -246,4 +237,4 @@ class Ledger:
 
     def _new_sources(self, features: Any) -> NDArray[np.bool_]:
         mask = self.costs._mask(features)[1]
-        return self.costs._union(mask) & ~self.paid
+        return np.asarray(self.costs.union(mask) & ~self.paid)

@@ -2,6 +2,7 @@
 
 from grbb_ext.forest._cursor import ForestCursor
 from grbb_ext.forest._forest import Forest, LeafBounds
+from grbb_ext.forest._input import column_categories
 from grbb_ext.forest._tree import Tree
 
 __all__ = [
@@ -9,4 +10,5 @@ __all__ = [
     "ForestCursor",
     "LeafBounds",
     "Tree",
+    "column_categories",
 ]

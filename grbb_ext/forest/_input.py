@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grbb_ext.table import Schema, Unseen, column_names, listed_categories, read_table
+
 if TYPE_CHECKING:
     from grbb_ext.forest._forest import Forest
 
@@ -22,8 +24,9 @@ def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     ----------
     forest : Forest
         The model.
-    X : array-like, sparse matrix or pandas.DataFrame of shape (N, d)
-        Rows. Absent entries of a sparse matrix are missing for XGBoost and 0 for LightGBM, as in the libraries.
+    X : array-like, sparse matrix or frame of shape (N, d)
+        Rows, as :func:`grbb_ext.table.read_table` takes them. Absent entries of a sparse matrix are missing for
+        XGBoost and 0 for LightGBM, as in the libraries.
 
     Returns
     -------
@@ -33,16 +36,18 @@ def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If the shape or the names of the columns do not fit, or an entry is not a number.
+        If the columns are not those of the model, or hold what :func:`grbb_ext.table.read_table` refuses.
     """
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        values = _from_frame(forest, X)
-    elif sp.issparse(X):
-        values = _from_sparse(forest, X)
-    else:
-        values = _from_array(X)
-    if values.ndim != 2 or values.shape[1] != forest.n_features:
-        raise ValueError(f"X must have the {forest.n_features} columns of the model, got shape {values.shape}.")
+    numeric = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+    # Arrays of numbers hold codes, and trees send codes that no training row had their own way.
+    schema = Schema(n_columns=forest.n_features) if numeric else _schema(forest, X)
+    unseen: Unseen = "error" if forest.library == "xgboost" else "missing"
+    values = read_table(X, schema=schema, unseen=unseen, missing=forest.missing, min_rows=0).values
+    if sp.issparse(values):
+        values = _filled(forest, values)
+    elif numeric and X.dtype not in (np.float32, np.float64):
+        # LightGBM reads everything that is not a float as float32, and so large integers lose digits.
+        values = values.astype(np.float32)
     values = np.ascontiguousarray(values, dtype=forest.threshold.dtype)
     if not np.isnan(forest.missing):
         values = np.where(values == values.dtype.type(forest.missing), values.dtype.type(np.nan), values)
@@ -53,21 +58,8 @@ def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     return values
 
 
-def _from_array(X: Any) -> NDArray[Any]:
-    values = np.asarray(X)
-    if values.dtype in (np.float32, np.float64):
-        return values
-    try:
-        # LightGBM reads everything that is not a float as float32, and so large integers lose digits.
-        return values.astype(np.float32)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X has entries that are not numbers ({error}). Pass category codes, or a DataFrame with the categorical "
-            "columns that the model was trained on."
-        ) from error
-
-
-def _from_sparse(forest: Forest, X: Any) -> NDArray[Any]:
+def _filled(forest: Forest, X: Any) -> NDArray[Any]:
+    """Fill in the absent entries of a sparse matrix."""
     entries = sp.coo_array(X)
     absent = np.nan if forest.library == "xgboost" else 0.0
     values = np.full(entries.shape, absent, dtype=forest.threshold.dtype)
@@ -77,47 +69,27 @@ def _from_sparse(forest: Forest, X: Any) -> NDArray[Any]:
     return values
 
 
-def _from_frame(forest: Forest, X: Any) -> NDArray[Any]:
-    names = [str(name) for name in X.columns]
-    expected = forest.feature_names
-    if expected is not None and _spelled(forest, names) != _spelled(forest, expected):
-        raise ValueError(
-            f"The columns of X are not those of the model, or in another order. Pass X[{list(expected)[:4]}...]."
-        )
-    kinds = [str(X.iloc[:, j].dtype) for j in range(len(names))]
-    values = np.empty(X.shape, dtype=np.float64)
-    categorical = [j for j, kind in enumerate(kinds) if kind == "category"]
-    for j, kind in enumerate(kinds):
-        column = X.iloc[:, j]
-        if kind == "category":
-            position = j if forest.library == "xgboost" else categorical.index(j)
-            values[:, j] = _codes(forest, column, position, names[j])
-            continue
-        try:
-            values[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"Column {names[j]!r} of X is not numeric ({error}).") from error
-    return values
+def _schema(forest: Forest, X: Any) -> Schema:
+    """Return what the columns of frames or objects should be."""
+    categories = column_categories(forest)
+    if categories is None:
+        found = read_table(X, min_rows=0).schema.categorical
+        categories = {j: forest.categories[i] for i, j in enumerate(found) if i in forest.categories}
+    if not categories:
+        # Without stored names the codes of the type are what the model was trained on.
+        categories = listed_categories(X)
+    names = forest.feature_names
+    if names is not None and forest.library == "lightgbm":  # its files have "_" for blanks
+        given = {name.replace(" ", "_"): name for name in column_names(X) or ()}
+        names = tuple(given.get(name.replace(" ", "_"), name) for name in names)
+    return Schema(tuple(sorted(categories)), categories, names, forest.n_features)
 
 
-def _spelled(forest: Forest, names: Any) -> list[str]:
-    """Return names as the model's file spells them: LightGBM replaces blanks."""
-    return ["_".join(name.split(" ")) if forest.library == "lightgbm" else name for name in names]
-
-
-def _codes(forest: Forest, column: Any, position: int, name: str) -> NDArray[np.float64]:
-    """Return the training codes of a categorical column, NaN where it is empty."""
-    codes = column.cat.codes.to_numpy()
-    present = column.cat.categories.tolist()
-    trained = forest.categories.get(position)
-    if trained is None and forest.categories:
-        raise ValueError(f"Column {name!r} of X is categorical, but was not when the model was trained.")
-    # Without stored names the codes themselves are what the model knows.
-    table = np.arange(len(present), dtype=np.float64)
-    if trained is not None and list(trained) != present:
-        code_of = {category: float(code) for code, category in enumerate(trained)}
-        unseen = [category for category in present if category not in code_of]
-        if unseen and forest.library == "xgboost":
-            raise ValueError(f"Column {name!r} of X has categories that the model never saw: {unseen[:5]}.")
-        table = np.array([code_of.get(category, np.nan) for category in present])
-    return np.asarray(np.append(table, np.nan)[codes])
+def column_categories(forest: Forest) -> dict[int, tuple[Any, ...]] | None:
+    """Return the categories by column; None where they are numbered among columns that the trees do not tell."""
+    if forest.library == "xgboost" or not forest.categories:
+        return {j: tuple(categories) for j, categories in forest.categories.items()}
+    split = np.unique(forest.feature[forest.category_set >= 0]).tolist()
+    if len(split) != len(forest.categories):
+        return None
+    return {j: tuple(forest.categories[i]) for i, j in enumerate(split)}

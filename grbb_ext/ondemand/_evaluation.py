@@ -69,7 +69,7 @@ class Evaluation:
             self._advance()
             self._let_leave()
             wanted = self._choose()
-            sources = self.batch.purchases.sources_of(wanted, self.batch.fetched[self.batch.at(self._rows)])
+            sources = self.batch.costs.union(wanted) & ~self.batch.fetched[self.batch.at(self._rows)]
             for source in np.flatnonzero(sources.any(axis=0)):
                 self.batch.buy(int(source), self._rows[sources[:, source]])
             self.batch.complete(self._rows, wanted)
@@ -121,7 +121,7 @@ class Evaluation:
         if self._buys_all:
             return needed
         if self.budget is not None:
-            needed &= self.batch.purchases.affordable(self.batch.fetched[self._rows], self.budget[self._rows])
+            needed &= self.batch.costs.affordable(self.batch.fetched[self._rows], self.budget[self._rows])
             poor = np.asarray(~needed.any(axis=1))
             self._leave(poor, BUDGET, self._estimate(np.flatnonzero(poor)))
             needed = needed[~poor]
@@ -129,7 +129,7 @@ class Evaluation:
 
     def _worthiest(self, allowed: Bools) -> Bools:
         """Mark for each row the feature that takes the most uncertainty away for its price."""
-        price = self.batch.purchases.marginals(self.batch.fetched[self._rows])
+        price = self.batch.costs.marginals(self.batch.fetched[self._rows])
         spread = np.where(allowed, self._cursor.spread(self._horizon), -1.0)
         # Among features that cost nothing now the one with the most open walks is as good as any.
         worth = np.where(price > 0, spread / np.where(price > 0, price, 1.0), np.where(allowed, np.inf, -1.0))

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext._reporting import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
-from grbb_ext.forest import Forest
+from grbb_ext.forest import Forest, column_categories
 from grbb_ext.ondemand._evaluation import Evaluation, Order, Unknown
 from grbb_ext.ondemand._result import FetchError, OnDemandResult, StoppingRule, join, make_rule
-from grbb_ext.ondemand._sources import Batch, Derive, Fetch, as_floats
+from grbb_ext.ondemand._sources import Batch, Derive, Fetch, by_name
+from grbb_ext.table import Schema, Unseen, is_frame, read_column, read_table
 
 
 class OnDemandPredictor:
@@ -123,6 +125,8 @@ class OnDemandPredictor:
         self.rule: StoppingRule | None = make_rule(forest, early_exit, exit_every, decision_threshold)
         self.unknown, self.order = unknown, order
         self.batch_size, self.on_error, self.verbose = int(batch_size), on_error, verbose
+        self._categories = column_categories(forest) or {}
+        self._unseen: Unseen = "error" if forest.library == "xgboost" else "missing"
         self._check_callables()
 
     def predict(self, rows: ArrayLike, free: Any = None) -> OnDemandResult:
@@ -132,7 +136,7 @@ class OnDemandPredictor:
         ----------
         rows : array-like of shape (N,)
             Row ids, each once: whatever the sources understand (numbers, text).
-        free : mapping, pandas.DataFrame or array-like of shape (N, d), default=None
+        free : mapping, frame or array-like of shape (N, d), default=None
             Features that need no source: columns by name, or an array with all columns of the model, of which only the
             free ones are read. Not needed where the forest uses none.
 
@@ -179,7 +183,7 @@ class OnDemandPredictor:
         budget = self._read_budget(ids.size)
         for start in range(0, max(ids.size, 1), self.batch_size):
             part = slice(start, start + self.batch_size)
-            batch = Batch(ids[part], self.costs, self.fetch, self.derive)
+            batch = Batch(ids[part], self.costs, self.fetch, self.derive, self._categories, self._unseen)
             for feature, values in given.items():
                 batch.give(feature, values[part])
             limit = None if budget is None else budget[part]
@@ -194,7 +198,7 @@ class OnDemandPredictor:
             status=evaluation.status,
             trees=evaluation.trees,
             fetched=batch.fetched,
-            spent=np.where(batch.fetched, self.costs.prices, 0.0).sum(axis=1),
+            spent=self.costs.spent(batch.fetched),
             sources=self.costs.sources,
             errors=tuple(batch.errors),
         )
@@ -224,18 +228,24 @@ class OnDemandPredictor:
         names = [self.costs.features[j] for j in wanted]
         if free is None:
             raise ValueError(f"The forest uses {shorten(names)}, which need no source: pass them as free=.")
-        if isinstance(free, Mapping) or hasattr(free, "columns"):
-            absent = [name for name in names if name not in free]
+        if isinstance(free, Mapping) or is_frame(free, "free"):
+            given = by_name(free)
+            absent = [name for name in names if name not in given]
             if absent:
                 raise ValueError(f"free lacks {shorten(absent)}, which the forest uses and no source returns.")
-            columns = {j: as_floats(free[name]) for j, name in zip(wanted, names, strict=True)}
+            columns = {
+                j: read_column(given[name], f"Column {name!r} of free", self._categories.get(j), self._unseen)
+                for j, name in zip(wanted, names, strict=True)
+            }
         else:
-            array = np.asarray(free, dtype=np.float64)
-            if array.shape != (n, self.forest.n_features):
+            schema = Schema(tuple(self._categories), self._categories)
+            table = read_table(free, schema=schema, unseen=self._unseen, name="free")
+            if table.values.shape != (n, self.forest.n_features):
                 raise ValueError(
                     f"free must have shape {(n, self.forest.n_features)} as an array (only its free columns are read), "
-                    f"got {array.shape}. A dict with the free features alone will do, too."
+                    f"got {table.values.shape}. A dict with the free features alone will do, too."
                 )
+            array = table.values.toarray() if sp.issparse(table.values) else table.values
             columns = {j: array[:, j] for j in wanted}
         for j, column in columns.items():
             if column.shape != (n,):

@@ -8,87 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.costs import FeatureCosts, decimal, exact_sum
+from grbb_ext.costs import FeatureCosts
 from grbb_ext.ondemand._result import FetchError, list_rows
+from grbb_ext.table import Unseen, is_frame, read_column
 
 Bools = NDArray[np.bool_]
-
-
-# Only sums closer to the budget than this are added up again in decimals.
-_CLOSE = 1e-9
-
-
-class Purchases:
-    """Prices of features for rows that have paid different sources.
-
-    Parameters
-    ----------
-    costs : FeatureCosts
-        Bound to the columns of the forest.
-
-    Examples
-    --------
-    >>> costs = FeatureCosts(needs=[["draw", "chol"], ["draw", "fbs"]], prices={"draw": 2.1, "chol": 5.2, "fbs": 3.1})
-    >>> purchases = Purchases(costs)
-    >>> paid = np.array([[False, False, False], [True, False, False]])
-    >>> purchases.affordable(paid, np.array([5.2, 5.2])).tolist()
-    [[False, True], [False, True]]
-    """
-
-    def __init__(self, costs: FeatureCosts) -> None:
-        self.prices = costs.prices
-        self.needs: Bools = np.asarray(costs.needs.toarray(), dtype=bool)
-        # Products of booleans are slow in numpy, and counts of sources are exact in float32.
-        self._counts = self.needs.astype(np.float32)
-
-    def affordable(self, fetched: Bools, budget: NDArray[np.float64]) -> Bools:
-        """Return which features each row can still pay, shape (n, d).
-
-        Parameters
-        ----------
-        fetched : ndarray of bool of shape (n, n_sources)
-            What each row has paid.
-        budget : ndarray of shape (n,)
-            The most that each row may spend in all.
-        """
-        spent = fetched @ self.prices
-        total = spent[:, None] + self.marginals(fetched)
-        gap = budget[:, None] - total
-        fits = gap >= 0
-        # 0.1 + 0.2 fits a budget of 0.3: near the limit prices are added as decimals, once for each set of sources.
-        limit = np.where(np.isfinite(budget), _CLOSE * np.maximum(budget, 1.0), -1.0)
-        row, feature = np.nonzero(np.abs(gap) <= limit[:, None])
-        paid, which = np.unique(fetched[row] | self.needs[feature], axis=0, return_inverse=True)
-        totals = [exact_sum(self.prices[sources].tolist()) for sources in paid]
-        limits = {amount: decimal(amount) for amount in np.unique(budget[row]).tolist()}
-        fits[row, feature] = [
-            totals[s] <= limits[amount] for s, amount in zip(which.ravel().tolist(), budget[row].tolist(), strict=True)
-        ]
-        return np.asarray(fits)
-
-    def marginals(self, fetched: Bools) -> NDArray[np.float64]:
-        """Return what each feature would cost each row now, shape (n, d)."""
-        return np.asarray(np.where(fetched, 0.0, self.prices) @ self.needs.T)
-
-    def sources_of(self, features: Bools, fetched: Bools) -> Bools:
-        """Return the unpaid sources of some features of each row, shape (n, n_sources)."""
-        return np.asarray((features.astype(np.float32) @ self._counts > 0) & ~fetched)
-
-    def paid(self, fetched: Bools) -> Bools:
-        """Return which features have all of their sources, shape (n, d)."""
-        return np.asarray((~fetched).astype(np.float32) @ self._counts.T == 0)
-
-
 Fetch = Callable[[NDArray[Any]], Any]
 Derive = Callable[[dict[Any, NDArray[Any]]], Any]
 Rows = NDArray[np.intp]
-
-
-def as_floats(values: Any) -> NDArray[np.float64]:
-    """Return a column as float64, None and pandas' NA as NaN."""
-    if hasattr(values, "to_numpy"):
-        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(values, dtype=np.float64)
 
 
 def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
@@ -96,7 +23,7 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
 
     Parameters
     ----------
-    returned : mapping, pandas.DataFrame, array-like or None
+    returned : mapping, frame, array-like or None
         An array has one column for each of `own`, and may be one-dimensional if there is one; None is nothing.
     own : sequence
         The features that need this source and no other.
@@ -108,9 +35,11 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     """
     if returned is None:
         return {}
-    if isinstance(returned, Mapping) or hasattr(returned, "columns"):
-        return {name: returned[name] for name in getattr(returned, "columns", returned)}
-    array = np.asarray(returned)
+    if isinstance(returned, Mapping) or is_frame(returned, "It"):
+        return by_name(returned)
+    array = np.asanyarray(returned)
+    if array.dtype.kind in "US" and not isinstance(returned, np.ndarray):
+        array = np.asarray(returned, dtype=object)
     if array.ndim == 1 and len(own) == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != len(own):
@@ -119,6 +48,20 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
             "dict from feature to values to be explicit."
         )
     return {name: array[:, j] for j, name in enumerate(own)}
+
+
+def by_name(given: Any) -> dict[Any, Any]:
+    """Return the columns of a mapping or a frame by name.
+
+    Examples
+    --------
+    >>> by_name({"a": [1.0]})
+    {'a': [1.0]}
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    names = given.column_names if hasattr(given, "column_names") else given.columns
+    return {name: given[name] for name in names}
 
 
 class Batch:
@@ -134,11 +77,13 @@ class Batch:
         The sources.
     derive : mapping from feature to callable
         Features that are computed from what sources return.
+    categories : mapping from position to tuple, optional
+        Categories of features, in the order of their codes: sources may return them by name.
+    unseen : {"error", "missing"}, default="missing"
+        What to do with other categories.
 
     Attributes
     ----------
-    purchases : Purchases
-        Prices.
     X : ndarray of shape (n, d)
         Values, NaN where unknown.
     present : ndarray of bool of shape (n, d)
@@ -154,11 +99,17 @@ class Batch:
     """
 
     def __init__(
-        self, ids: NDArray[Any], costs: FeatureCosts, fetch: Mapping[Any, Fetch], derive: Mapping[Any, Derive]
+        self,
+        ids: NDArray[Any],
+        costs: FeatureCosts,
+        fetch: Mapping[Any, Fetch],
+        derive: Mapping[Any, Derive],
+        categories: Mapping[int, tuple[Any, ...]] | None = None,
+        unseen: Unseen = "missing",
     ) -> None:
+        self._categories, self._unseen = categories or {}, unseen
         self.ids, self.costs, self.fetch, self.derive = ids, costs, fetch, derive
         n, d = len(ids), costs.n_features
-        self.purchases = Purchases(costs)
         self.X = np.full((n, d), np.nan)
         self.present = np.zeros((n, d), dtype=bool)
         self.known = np.zeros((n, d), dtype=bool)
@@ -186,9 +137,8 @@ class Batch:
             return
         name = self.costs.sources[source]
         self.fetched[rows, source] = True
-        needs = self.purchases.needs
-        users = np.flatnonzero(needs[:, source])
-        own = users[needs[users].sum(axis=1) == 1]
+        users = np.flatnonzero(~self.costs.covered(np.arange(len(self.costs.sources)) != source))
+        own = users[np.diff(self.costs.needs.indptr)[users] == 1]
         try:
             columns = as_columns(self.fetch[name](self.ids[rows]), [self.costs.features[j] for j in own])
             self._store(columns, {self.costs.features[j]: int(j) for j in users}, rows)
@@ -206,7 +156,7 @@ class Batch:
             Features that these rows need next. It is a failure if one has all its sources and still no value.
         """
         at = self.at(rows)
-        paid = self.purchases.paid(self.fetched[at])
+        paid = self.costs.covered(self.fetched[at])
         lacking = wanted & paid & ~self.present[at]
         for feature in np.flatnonzero(lacking.any(axis=0)):
             self._make(int(feature), rows[lacking[:, feature] & ~self.failed[rows]])
@@ -231,12 +181,13 @@ class Batch:
         """Keep columns; those of features that do not need the source are left out, other names wait for `derive`."""
         arrays = {}
         for name, values in columns.items():
-            try:
-                arrays[name] = as_floats(values) if name in features else np.asarray(values)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{name!r} is not numeric ({error}). Return numbers, or category codes.") from error
-            if arrays[name].shape != rows.shape:
-                raise ValueError(f"{name!r} has shape {arrays[name].shape} for {rows.size} rows.")
+            if np.shape(values) != rows.shape:
+                raise ValueError(f"{name!r} has shape {np.shape(values)} for {rows.size} rows.")
+            if name in features:
+                known = self._categories.get(features[name])
+                arrays[name] = read_column(values, f"Column {name!r}", known, self._unseen)
+            else:
+                arrays[name] = np.asarray(values)
         for name, array in arrays.items():
             if name in features:
                 self.X[rows, features[name]] = array

@@ -16,12 +16,15 @@ from grbb_ext.table._read import (
     Unseen,
     check_container,
     check_magnitude,
+    column_names,
     column_positions,
     is_frame,
+    listed_categories,
+    read_column,
     read_frame,
     read_table,
 )
-from grbb_ext.table._table import Matrix, Schema, Table, row_keys
+from grbb_ext.table._table import Matrix, Schema, Table, join_schemas, row_keys, stack_tables
 from grbb_ext.table._trees import CategoryOrder
 
 # Old names, until their last callers are gone.
@@ -43,14 +46,19 @@ __all__ = [
     "check_container",
     "check_magnitude",
     "column_factors",
+    "column_names",
     "column_positions",
     "fill_missing",
     "graph_columns",
     "is_frame",
+    "join_schemas",
+    "listed_categories",
     "prepare_columns",
     "principal_columns",
+    "read_column",
     "read_columns",
     "read_frame",
     "read_table",
     "row_keys",
+    "stack_tables",
 ]

@@ -146,10 +146,14 @@ def _open(X: Any, name: str) -> _Source:
         return _Source((int(X.shape[0]), len(names)), None, columns, labels, tuple(names) if all_text else None)
     if sp.issparse(X):
         if X.ndim != 2:
-            raise ValueError(
-                f"Expected 2D array: {name} must be two-dimensional (rows x columns), got shape {X.shape}."
-            )
+            raise ValueError(_not_flat(name, X.shape))
         return _Source(X.shape, sp.csr_array(X))
+    if isinstance(X, np.matrix):
+        raise TypeError(f"{name} is an np.matrix, whose products are not those of arrays. Pass np.asarray({name}).")
+    if isinstance(X, (str, bytes, dict)) or hasattr(X, "__next__"):
+        raise (ValueError if isinstance(X, str) else TypeError)(
+            f"{name} must be an array, a sparse matrix or a frame: could not convert {type(X).__name__}."
+        )
     try:
         array = np.asarray(X)
         if array.dtype.kind in "USO" and not isinstance(X, np.ndarray):
@@ -157,13 +161,21 @@ def _open(X: Any, name: str) -> _Source:
     except ValueError as error:
         raise ValueError(f"{name} must have rows of the same length ({error}).") from error
     if array.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array: {name} must be two-dimensional (rows x columns), got shape {array.shape}. "
-            f"Reshape your data: {name}.reshape(-1, 1) if it is one column, {name}.reshape(1, -1) if it is one row."
-        )
+        raise ValueError(_not_flat(name, array.shape, hasattr(X, "to_frame")))
     if array.dtype.kind in "biufcmM":
         return _Source(array.shape, array)
     return _Source(array.shape, None, list(array.T))
+
+
+def _not_flat(name: str, shape: tuple[int, ...], is_series: bool = False) -> str:
+    found = f"Expected 2D array: {name} must be two-dimensional (rows x columns), got shape {shape} (dim {len(shape)})."
+    if is_series:
+        return f"{found} Pass a DataFrame, such as {name}.to_frame()."
+    if len(shape) > 1:
+        return f"{found} Reshape your data, such as {name}.reshape({shape[0]}, -1)."
+    return (
+        f"{found} Reshape your data: {name}.reshape(-1, 1) if it is one column, {name}.reshape(1, -1) if it is one row."
+    )
 
 
 def is_frame(X: Any, name: str = "X") -> bool:
@@ -204,11 +216,17 @@ def _check_columns(source: _Source, schema: Schema, name: str) -> None:
             if these:
                 lines += [heading, *(f"- {these_name}" for these_name in sorted(these)[:5])]
         if len(lines) == 1:
-            lines += ["Feature names must be in the same order as they were in fit.", f"Pass {name}[[...]] in it."]
+            lines += [
+                "Feature names must be in the same order as they were in fit.",
+                f"The columns of {name} are in another order: pass {name}[{list(schema.names[:4])}...].",
+            ]
         raise ValueError("\n".join(lines) + "\n")
     expected = schema.n_columns if schema.names is None else len(schema.names)
     if expected is not None and source.shape[1] != expected:
-        raise ValueError(f"{name} has {source.shape[1]} features, but model is expecting {expected} features as input.")
+        raise ValueError(
+            f"{name} has {source.shape[1]} features, but model is expecting {expected} features as input: pass the "
+            f"{expected} columns of the model."
+        )
 
 
 def _listed(categorical: Any, source: _Source) -> set[int]:
@@ -269,10 +287,7 @@ def _read_columns(
             values[:, j] = read
             continue
         if known is None and schema is not None:
-            raise ValueError(
-                f"{where(j)} holds text or categories, but it held numbers when the model was trained. Turn it into "
-                "numbers."
-            )
+            raise ValueError(_held_numbers(where(j)))
         if known is None and not read.present:
             raise ValueError(f"{where(j)} is categorical and has no category. Drop it.")
         categories[j] = tuple(read.present) if known is None else known
@@ -394,6 +409,13 @@ def _known_codes(read: _Categories, known: tuple[Any, ...], unseen: Unseen, wher
     return np.asarray(table[read.codes])
 
 
+def _held_numbers(where: str) -> str:
+    return (
+        f"{where} holds text or categories, but it held numbers when the model was trained. Turn it into numbers, or "
+        "into the codes that the model was trained on."
+    )
+
+
 def _unseen(where: str, strange: Sequence[Any]) -> str:
     return (
         f"{where} has categories that the model never saw, and XGBoost does not support them: {list(strange[:5])}. "
@@ -425,7 +447,9 @@ def _check_numbers(values: Matrix, where: Callable[[int], str]) -> None:
     columns = sp.csc_array(values) if sp.issparse(values) else values
     j = next(j for j in range(columns.shape[1]) if _largest(columns[:, [j]]) > _LARGEST)
     if np.isinf(_largest(columns[:, [j]])):
-        raise ValueError(f"{where(j)} holds infinite values. Replace infinity by NaN (missing) or by a finite number.")
+        raise ValueError(
+            f"{where(j)} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite one."
+        )
     check_magnitude(columns[:, [j]], where(j))
 
 
@@ -455,6 +479,79 @@ def check_magnitude(values: Any, what: str) -> None:
     largest = _largest(values)
     if largest > _LARGEST:
         raise ValueError(_too_large(what, largest))
+
+
+def read_column(
+    values: Any, label: str, categories: tuple[Any, ...] | None = None, unseen: Unseen = "missing"
+) -> NDArray[np.float64]:
+    """Read one column as :func:`read_table` does.
+
+    Parameters
+    ----------
+    values : array-like of shape (N,)
+        Of numpy, pandas, polars or pyarrow, or a list.
+    label : str
+        For messages.
+    categories : tuple or None, default=None
+        Categories that the column had in training. Numbers are codes then.
+    unseen : {"error", "missing"}, default="missing"
+        What to do with other categories.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Numbers, or codes; NaN where missing.
+
+    Examples
+    --------
+    >>> read_column(["red", None, "blue"], "Column 'color'", ("blue", "red")).tolist()
+    [1.0, nan, 0.0]
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{label} is masked, and masks are not read. Use .filled(np.nan): NaN is a missing value.")
+    if not (hasattr(values, "to_numpy") or hasattr(values, "to_pylist")):
+        array = np.asarray(values)
+        values = np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
+    read = _read_column(values, False, label)
+    if isinstance(read, _Categories):
+        if categories is None:
+            raise ValueError(_held_numbers(label))
+        return _known_codes(read, categories, unseen, label)
+    numbers = read.astype(np.float64)[:, None]
+    _check_numbers(numbers, lambda j: label)
+    return np.asarray(
+        numbers[:, 0] if categories is None else _check_codes(numbers, 0, categories, unseen, label)[:, 0]
+    )
+
+
+def listed_categories(X: Any) -> dict[int, tuple[Any, ...]]:
+    """Return the categories of the columns of a frame whose type lists them (pandas category, polars Enum).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> listed_categories(pd.DataFrame({"a": pd.Categorical(["x", "y"]), "b": [1.0, 2.0]}))
+    {0: ('x', 'y')}
+    """
+    columns = _open(X, "X").columns if is_frame(X) else ()
+    types = {j: column.dtype for j, column in enumerate(columns) if hasattr(column, "dtype")}
+    return {
+        j: tuple(kind.categories.to_list())
+        for j, kind in types.items()
+        if getattr(kind, "categories", None) is not None and not str(kind).startswith("Categorical")
+    }
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame, if they are all text; else None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_names(pd.DataFrame({"a": [1.0]})), column_names([[1.0]])
+    (('a',), None)
+    """
+    return _open(X, "X").names if is_frame(X) else None
 
 
 def read_frame(X: Any, categorical: Sequence[int], schema: Schema | None = None, unseen: Unseen = "error") -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -129,6 +129,40 @@ class Table:
         ``CategoryOrder.fit(table, target, rows)`` is the same encoding, for use on other tables.
         """
         return CategoryOrder.fit(self, target, rows)(self)
+
+
+def join_schemas(schemas: Sequence[Schema]) -> Schema:
+    """Return one schema for parts of a data set that were read apart: the categories of a column are those of all.
+
+    Examples
+    --------
+    >>> parts = [Schema((1,), {1: ("b", "c")}, n_columns=2), Schema((1,), {1: ("a", "b")}, n_columns=2)]
+    >>> join_schemas(parts).categories
+    {1: ('a', 'b', 'c')}
+    """
+    first = schemas[0]
+    if all(schema == first for schema in schemas):
+        return first
+    categories = {}
+    for j in sorted({j for schema in schemas for j in schema.categories}):
+        listed = [schema.categories[j] for schema in schemas if j in schema.categories]
+        together = dict.fromkeys(category for some in listed for category in some)
+        same = all(some == listed[0] for some in listed)
+        categories[j] = listed[0] if same else tuple(sorted(together, key=lambda c: (str(type(c)), c)))
+    return Schema(tuple(sorted({j for s in schemas for j in s.categorical})), categories, first.names, first.n_columns)
+
+
+def stack_tables(tables: Sequence[Table]) -> Table:
+    """Return the rows of tables with one schema below each other.
+
+    Examples
+    --------
+    >>> stack_tables([Table(np.zeros((2, 3))), Table(np.ones((1, 3)))]).values[:, 0].tolist()
+    [0.0, 0.0, 1.0]
+    """
+    sparse = sp.issparse(tables[0].values)
+    parts = [table.values for table in tables]
+    return Table(sp.csr_array(sp.vstack(parts)) if sparse else np.concatenate(parts), tables[0].schema)
 
 
 def without_missing(values: Matrix) -> Matrix:

@@ -139,8 +139,8 @@ def choose_lam(
     profiled out.
 
     Each class takes several factorisations of an n x n matrix for each lam. So more than 30 classes are thinned evenly
-    to 30, and more than :math:`1000 / K^{1/3}` labelled rows to that number, with K the classes that are left: the work
-    never exceeds that of two classes on 1,000 rows.
+    to 30, and labelled rows to :math:`\min(1000, 2000 / K^{1/3})`, with K the classes that are left: the work never
+    exceeds eight times that of two classes on 1,000 rows.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def choose_lam(
     Y = targets.reshape(weight.size, -1)
     n_classes = Y.shape[1]
     Y = Y[:, _evenly(n_classes, _MOST_CLASSES)]
-    kept = _evenly(weight.size, int(_MOST_ROWS / Y.shape[1] ** (1 / 3)))
+    kept = _evenly(weight.size, int(_MOST_ROWS * min(1.0, 2 / Y.shape[1] ** (1 / 3))))
     kept = kept[weight[kept] > 0]
     Y, w, rows = Y[kept], weight[kept], np.ix_(kept, kept)
     if isinstance(loss, SquaredErrorLoss):

@@ -13,7 +13,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective, check_raw_scores
 from grbb_ext.propagation import Propagation, Smooth, SmoothPropagation
-from grbb_ext.table import prepare_columns
+from grbb_ext.table import DistanceSpace, read_table
 from grbb_ext.variance._frozen_posterior import FrozenPosterior
 from grbb_ext.variance._information import curvatures, lam_in_use, prior_of
 from grbb_ext.variance._prior import Array, Index
@@ -197,8 +197,9 @@ def suggest_labels(
         Largest drop of the variance; a row in the middle of each cluster without a label; smallest margin between the
         two most probable classes; or chance. The default had the best accuracy on average at 5, 10, 20 and 40 labels
         in the benchmark of ``docs/variance.md``, all the more so with `X`.
-    X : array-like of shape (N, d) or None, default=None
-        The rows, for ``"k-means"`` only. None clusters the graph instead, by a random projection of its kernel.
+    X : array-like, sparse matrix, frame or None, default=None
+        The rows, for ``"k-means"`` only; categories become one-hot columns. None clusters the graph instead, by a
+        random projection of its kernel.
     lam : float or None, default=None
         Weight of the graph, as in :func:`prediction_variance`.
     n_candidates : int or None, default=None
@@ -292,7 +293,7 @@ def _columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> Any:
     if X is None:
         assert obj.propagation_ is not None
         return kernel_columns(obj.propagation_, random)
-    columns = prepare_columns(X, "auto")
-    if columns.shape[0] != obj.n_rows_:
-        raise ValueError(f"X has {columns.shape[0]} rows but the objective has {obj.n_rows_}: they must match.")
-    return columns.astype(np.float64)
+    table = read_table(X)
+    if table.n_rows != obj.n_rows_:
+        raise ValueError(f"X has {table.n_rows} rows but the objective has {obj.n_rows_}: they must match.")
+    return DistanceSpace.fit_transform(table)[1].astype(np.float64)

@@ -324,8 +324,20 @@ class TestTraining:
         def tiny(scores: np.ndarray, data: lgb.Dataset) -> tuple[np.ndarray, np.ndarray]:
             return (scores - y) * 1e-24, np.ones_like(scores)
 
-        with pytest.raises(RuntimeError, match="Scale the objective up"):
-            train({**FAST, "objective": tiny}, lgb.Dataset(X), 2, costs=SHARED, budget=30.0)
+        booster = train({**FAST, "objective": tiny}, lgb.Dataset(X), 2, costs=SHARED, budget=30.0)
+        assert features_of(booster)
+        assert features_of(booster) == set(np.flatnonzero(booster.ledger_.used).tolist())
+        assert booster.ledger_.spent <= 30.0
+
+    def test_a_callback_that_grows_trees_of_its_own_is_refused(self) -> None:
+        X, y = noisy()
+
+        def grow(env: Any) -> None:
+            env.model.reset_parameter({"feature_contri": [1.0] * 8})
+            env.model.update()
+
+        with pytest.raises(RuntimeError, match="a callback has changed its trees"):
+            train({**FAST, "objective": "regression"}, lgb.Dataset(X, y), 1, callbacks=[grow], costs=SHARED, budget=7.0)
 
 
 class TestContinuation:

@@ -1,17 +1,18 @@
+import contextlib
+import copy
 import json
 import logging
 import pickle
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 import xgboost as xgb
 
 from grbb_ext import grbb_objective
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
-from grbb_ext.costs import BudgetError, FeatureCosts, Ledger
+from grbb_ext.adapters.xgboost._probe import builtin_gradients
+from grbb_ext.costs import FeatureCosts, Ledger
 
 # A stump on column 0 gains 6, one on column 1 gains 3 (hand-computed in tests/miser).
 X_PAIR = np.array([[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 1]])
@@ -330,103 +331,76 @@ def test_users_column_sampling_and_weights_are_kept_within_the_mask():
     assert tree["colsample_bytree"] == "0.5"
 
 
-def test_weights_come_back_also_after_a_training_that_broke_off():
+class Break(xgb.callback.TrainingCallback):
+    """End a training in its second round, one way or another."""
+
+    def __init__(self, where, error):
+        super().__init__()
+        self.where, self.error = where, error
+
+    def reach(self, where, epoch):
+        if where == self.where and epoch == 1 and self.error is not None:
+            raise self.error
+        return where == self.where and epoch == 1
+
+    def before_iteration(self, model, epoch, evals_log):
+        return self.reach("before", epoch)
+
+    def after_iteration(self, model, epoch, evals_log):
+        return self.reach("after", epoch)
+
+
+@pytest.mark.parametrize("users_weights", [[], np.arange(1.0, 7.0)], ids=["no weights", "weights"])
+@pytest.mark.parametrize(
+    "error", [None, KeyboardInterrupt(), ValueError("of a callback")], ids=["stop", "interrupt", "error"]
+)
+@pytest.mark.parametrize("where", ["before", "objective", "after"])
+def test_however_training_ends_the_data_are_the_users(where, error, users_weights):
     X, y = make_data()
     dtrain = xgb.DMatrix(X, label=y)
-    dtrain.set_info(feature_weights=np.arange(1.0, 7.0))
+    dtrain.set_info(feature_weights=users_weights)
+    gradients = builtin_gradients("binary:logistic")
+    breaker = Break(where, error)
+
+    def objective(raw_scores, data):
+        if miser.ledger_.used.any():  # from the second round on
+            breaker.reach("objective", 1)
+        return gradients(raw_scores, data)
+
     costs = FeatureCosts([3.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-
-    class Break(xgb.callback.TrainingCallback):
-        def after_iteration(self, model, epoch, evals_log):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(BINARY, dtrain, 5, costs, budget=2.0, callbacks=[Break()])
-    train(BINARY, dtrain, 5, costs, budget=2.0)
-    np.testing.assert_array_equal(dtrain.get_float_info("feature_weights"), np.arange(1.0, 7.0))
-
-
-def test_features_of_a_continued_model_are_paid():
-    X, y = make_data(n=300)
-    costs = FeatureCosts([5.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    first, _ = train(BINARY, xgb.DMatrix(X, label=y), 3, costs, mu=0.0, budget=3.0)
-    second, miser = train(BINARY, xgb.DMatrix(X, label=y), 4, costs, xgb_model=first, mu=1e6, budget=5.0)
-    assert miser.spent == [first.ledger_.spent] * 4
-    assert miser.ledger_.history[0].round == -1
-    assert second.num_boosted_rounds() == 7
-    third, _ = train(BINARY, xgb.DMatrix(X, label=y), 4, costs, xgb_model=second, mu=1e-6)
-    assert third.ledger_.spent > second.ledger_.spent
-    assert third.ledger_.history[-1].round >= 7
-    with pytest.raises(BudgetError, match="is left"):
-        train(BINARY, xgb.DMatrix(X, label=y), 4, costs, xgb_model=first, budget=1.0)
+    miser = GreedyMiser(costs, objective, dtrain, budget=2.0)
+    ended = contextlib.nullcontext() if error is None else pytest.raises(type(error))
+    with ended:
+        xgb.train(BINARY, dtrain, 5, obj=objective, callbacks=[miser, breaker])
+    assert 0 < miser.ledger_.used.sum() <= 2
+    np.testing.assert_array_equal(dtrain.get_float_info("feature_weights"), users_weights)
+    plain, fresh = (xgb.train(BINARY, data, 3) for data in (dtrain, xgb.DMatrix(X, label=y)))
+    assert dump(plain) == dump(fresh)
 
 
-def test_the_ledger_is_complete_when_another_callback_ends_training():
-    X, y = make_data(n=300)
+def test_copies_and_checkpoints_made_during_training_are_ordinary_boosters(tmp_path):
+    X, y = make_data()
     dtrain = xgb.DMatrix(X, label=y)
 
-    class Enough(xgb.callback.TrainingCallback):
+    class Keep(xgb.callback.TrainingCallback):
         def after_iteration(self, model, epoch, evals_log):
-            return epoch == 0
+            self.kept = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), model[:]]
+            return False
 
-    miser = GreedyMiser(FeatureCosts([1.0] * 6), "binary:logistic", dtrain, mu=0.01)
-    booster = xgb.train(BINARY, dtrain, 5, callbacks=[Enough(), miser])
-    assert booster.num_boosted_rounds() == 1
-    assert columns(dump(booster)) == set(np.flatnonzero(miser.ledger_.used).tolist())
-    assert miser.ledger_.spent > 0
-
-
-def test_the_ledger_follows_a_model_cut_by_early_stopping():
-    X, y = make_data(n=300)
-    X[:, 5] = np.random.default_rng(5).normal(size=300)
-    dtrain, valid = xgb.DMatrix(X[:60], label=y[:60]), xgb.DMatrix(X[60:], label=y[60:])
-    miser = GreedyMiser(FeatureCosts([1.0] * 6), "binary:logistic", dtrain, mu=0.3)
-    stop = xgb.callback.EarlyStopping(rounds=3, save_best=True)
-    booster = xgb.train(BINARY, dtrain, 60, evals=[(valid, "v")], verbose_eval=False, callbacks=[stop, miser])
-    assert booster.num_boosted_rounds() < 60
-    assert columns(dump(booster)) == set(np.flatnonzero(miser.ledger_.used).tolist())
-
-
-def test_the_ledger_pickles_with_the_booster():
-    X, y = make_data()
-    booster, _ = train(BINARY, xgb.DMatrix(X, label=y), 4, FeatureCosts([1.0] * 6), mu=0.1)
-    assert pickle.loads(pickle.dumps(booster)).ledger_ == booster.ledger_
-
-
-def test_names_are_those_of_the_columns():
-    X, y = make_data()
-    names = ["age", "sex", "chol", "fbs", "ecg", "ca"]
-    dtrain = xgb.DMatrix(X, label=y, feature_names=names)
-    costs = FeatureCosts(dict.fromkeys(reversed(names), 1.0))
-    miser = GreedyMiser(costs, "binary:logistic", dtrain, mu=0.1)
-    booster = xgb.train(BINARY, dtrain, 4, callbacks=[miser])
-    assert set(miser.ledger_.features) == set(booster.get_score())
-    with pytest.raises(ValueError, match="No price for 'ca'"):
-        GreedyMiser(costs.select(names[:5]), "binary:logistic", dtrain)
-
-
-def test_categories_and_sparse_rows_are_masked_alike():
-    rng = np.random.default_rng(0)
-    X, y = make_data(n=300)
-    kind = rng.integers(0, 5, 300)
-    y = ((kind == 2) ^ (X[:, 0] > 0.5)).astype(float)
-    table = pd.DataFrame({"kind": pd.Categorical(kind), "test": X[:, 0], "other": X[:, 1]})
-    dtrain = xgb.DMatrix(table, label=y, enable_categorical=True)
-    costs = FeatureCosts({"kind": 1.0, "test": 4.0, "other": 1.0})
-    miser = GreedyMiser(costs, "binary:logistic", dtrain, budget=2.0, mu=0.1)
-    booster = xgb.train(BINARY, dtrain, 5, callbacks=[miser])
-    assert "kind" in booster.get_score()
-    assert set(booster.get_score()) == set(miser.ledger_.features) <= {"kind", "other"}
-    sparse = sp.csr_matrix(np.where(X > 0, X, 0))
-    booster, _ = train(BINARY, xgb.DMatrix(sparse, label=y), 5, FeatureCosts([4.0, 1, 1, 1, 1, 1]), budget=2.0)
-    assert 0 not in columns(dump(booster))
+    keep = Keep()
+    booster, _ = train(BINARY, dtrain, 3, FeatureCosts([1.0] * 6), budget=2.0, callbacks=[keep])
+    for other in [booster, *keep.kept]:
+        assert type(other) is xgb.Booster
+        assert dump(other) == dump(booster)
+        xgb.train(BINARY, dtrain, 1, xgb_model=other)
+    assert dtrain.get_float_info("feature_weights").size == 0
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
         ({"booster": "gblinear"}, "booster='gblinear' does not go with costs"),
-        ({"booster": "dart"}, "booster='dart' does not go with costs"),
+        ({"booster": "dart", "rate_drop": 0.1}, "booster='dart' does not go with costs"),
         ({"num_parallel_tree": 3}, "num_parallel_tree=3 does not go with costs"),
         ({"multi_strategy": "multi_output_tree"}, "multi_strategy='multi_output_tree' does not go with costs"),
         ({"objective": "reg:squarederror"}, "obj='binary:logistic', but the booster's objective is 'reg:squared"),

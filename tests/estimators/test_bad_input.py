@@ -35,7 +35,7 @@ def _with(row: int, column: int, value: float):
         (pd.DataFrame(X).iloc[:, :0], Y, "0 feature"),
         (pd.DataFrame(X).iloc[:1], Y[:1], "1 sample"),
         (X.astype(complex), Y, "Complex"),
-        (np.array([["a", "b"]] * 40), Y, "could not convert|numeric"),
+        (np.array([["a", {}]] * 40), Y, "a string or a number"),
         (X, None, "requires y"),
         (X, Y[:-1], "inconsistent"),
         (X, np.full(40, -1), "no labelled row"),

@@ -82,6 +82,7 @@ def test_dart_is_honoured(classifier, library, moons):
     np.testing.assert_array_equal(model.forest_.predict(X), model.decision_function(X))
 
 
+@pytest.mark.filterwarnings("ignore:.*XGBRF.* is deprecated:FutureWarning")  # from XGBoost 3.4 on
 def test_random_forests_of_xgboost_are_honoured(moons):
     X, truth, y = moons
     model = GRBBClassifier(XGBRFClassifier(n_estimators=8, n_jobs=1)).fit(X, y)
@@ -235,7 +236,7 @@ def test_weights_given_twice_or_for_many_classes_are_refused(classifier, moons):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"lightgbm": {"boosting_type": "dart"}, "xgboost": {"booster": "dart"}},
+        {"lightgbm": {"boosting_type": "dart"}, "xgboost": {"booster": "dart", "rate_drop": 0.1}},
         {"lightgbm": {"cegb_penalty_split": 1.0}, "xgboost": {"num_parallel_tree": 3}},
         {"lightgbm": {"device_type": "gpu"}, "xgboost": {"multi_strategy": "multi_output_tree"}},
     ],

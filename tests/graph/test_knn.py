@@ -170,7 +170,7 @@ def test_wrong_arguments(arguments, message):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([["a", "b"], ["c", "d"]], "not numbers"),
+        ([["a", 1j], ["c", 2j]], "complex"),
         (np.array([1.0, 2.0, 3.0]), "two-dimensional"),
         (np.array([[1.0], [np.inf], [2.0]]), "infinite"),
         (np.empty((5, 0)), "no columns"),

@@ -132,8 +132,8 @@ TWO_LEVELS = Tree(
     [
         (lambda rows: {"chol": np.ones(len(rows) + 1)}, r"'chol' has shape \(4,\) for 3 rows"),
         (lambda rows: {"chol": np.ones((len(rows), 1))}, r"'chol' has shape \(3, 1\) for 3 rows"),
-        (lambda rows: {"chol": ["high"] * len(rows)}, r"'chol' is not numeric .* category codes"),
-        (lambda rows: {"chol": pd.Series(["high"] * len(rows))}, r"'chol' is not numeric"),
+        (lambda rows: {"chol": ["high"] * len(rows)}, r"'chol' holds text .* codes"),
+        (lambda rows: {"chol": pd.Series(["high"] * len(rows))}, r"'chol' holds text"),
         (lambda rows: {"Chol": np.ones(len(rows))}, r"The feature 'chol' failed .* \['draw', 'chol'\] returned it"),
         (lambda rows: None, r"The feature 'chol' failed .* none of its sources"),
         (lambda rows: np.ones((len(rows), 2)), r"array of shape \(3, 2\), where a column for each of \[\] belongs"),

@@ -1,6 +1,7 @@
 import gc
 import pickle
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -157,3 +158,12 @@ def test_what_is_kept_neither_holds_the_objective_nor_is_pickled_with_it():
     gc.collect()
     assert alive() is None
     assert len(_information._known) == known - 1
+
+
+def test_threads_get_the_same_prior_and_the_same_lam():
+    obj, _ = moons()
+    with ThreadPoolExecutor(4) as pool:
+        priors = list(pool.map(prior_of, [obj] * 8))
+        found = list(pool.map(lambda _: _information.lam_in_use(obj, None), range(8)))
+    assert len({id(prior) for prior in priors}) == 1
+    assert len(set(found)) == 1

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.datasets import make_blobs, make_moons
 
-from grbb_ext import grbb_objective, prediction_variance, suggest_labels
+from grbb_ext import grbb_objective, plan_labels, prediction_variance, suggest_labels
 from grbb_ext.variance import FrozenPosterior, prior_of
 
 OPERATORS = ["harmonic", "nonlocal", "poisson", "smooth"]
@@ -144,6 +144,22 @@ def test_k_means_of_a_sparse_matrix_is_that_of_the_array():
     X, _, _, H, obj = moons()
     dense, sparse = (suggest_labels(obj, H, 4, X=rows, lam=1.0) for rows in (X, sp.csr_array(X)))
     assert sparse.rows.tolist() == dense.rows.tolist()
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "list"])
+def test_k_means_takes_the_frame_with_categories_that_the_objective_took(container):
+    X, _, y, H, _ = moons()
+    right = X[:, 0] > 0.5
+    columns = {"a": X[:, 0], "b": X[:, 1], "side": np.where(right, "right", "left")}
+    if container == "list":
+        frame = [list(row) for row in zip(*columns.values(), strict=True)]
+    else:
+        frame = pytest.importorskip(container).DataFrame(columns)
+    obj = grbb_objective(frame, y, verbose=False)
+    found = suggest_labels(obj, H, 4, X=frame, lam=1.0)
+    codes = np.column_stack([X / X.std(axis=0), ~right, right])
+    assert found.rows.tolist() == suggest_labels(obj, H, 4, X=codes, lam=1.0).rows.tolist()
+    assert plan_labels(obj, H, 4, price=1.0, X=frame, lam=1.0).curves[0].rows.tolist() == found.rows.tolist()
 
 
 def test_random_depends_on_the_seed_alone():

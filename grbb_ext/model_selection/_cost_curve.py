@@ -1,0 +1,403 @@
+"""One sweep along mu and along budgets: of an estimator, cross-validated, or of any training function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from grbb_ext._reporting import progress
+from grbb_ext.costs import FeatureCosts, Ledger, check_price
+from grbb_ext.forest import Forest
+from grbb_ext.model_selection._curve import CostCurve
+from grbb_ext.model_selection._scorer import labeled_rows, labeled_scorer, plain_array, take_rows
+from grbb_ext.model_selection._share_graph import share_graph
+from grbb_ext.model_selection._split import SemiSupervisedSplit
+
+DEFAULT_MUS = (0.0, *(4.0**k for k in range(-5, 5)))
+
+Floats = NDArray[np.float64]
+
+
+def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCurve:
+    """Return the curve of one fitted model: its score on labelled rows, and its cost, after each round.
+
+    Parameters
+    ----------
+    estimator : GRBBClassifier or GRBBRegressor
+        Fitted.
+    X, y
+        Rows and their labels; unlabelled ones are left out.
+    scoring : str, callable or None, default=None
+        A score of scikit-learn; None is accuracy, or R^2 for regression.
+
+    Returns
+    -------
+    CostCurve
+        With one setting and one fold. Without prices all costs are 0.
+    """
+    check_is_fitted(estimator)
+    unlabeled = getattr(estimator, "unlabeled", np.nan)
+    rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
+    fit = _staged(estimator, take_rows(X, rows), take_rows(y, rows), labeled_scorer(scoring, unlabeled=unlabeled))
+    return _curve([{"mu": float(estimator.mu)}], [[fit]], score_name=_score_name(scoring, estimator))
+
+
+def _score_name(scoring: Any, estimator: Any) -> str:
+    """Return a name for the axis of a picture."""
+    own = "accuracy" if is_classifier(estimator) else "R^2"
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", own)
+
+
+def _stages(model: Any, X: Any) -> Iterator[Any]:
+    """Yield the model after each round; a model without trees is one stage."""
+    if is_classifier(model):
+        predictions = model.staged_predict_proba(X) if model.n_iter_ else [model.predict_proba(X)]
+        yield from (_ClassifierStage(model.classes_, probability) for probability in predictions)
+    else:
+        predictions = model.staged_predict(X) if model.n_iter_ else [model.predict(X)]
+        yield from (_RegressorStage(prediction) for prediction in predictions)
+
+
+class _ClassifierStage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A classifier whose predictions of the test rows are known, for scikit-learn's scorers."""
+
+    def __init__(self, classes: NDArray[Any], probability: Floats) -> None:
+        self.classes_, self._probability = classes, probability
+
+    def predict_proba(self, X: Any) -> Floats:
+        return self._probability
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._probability.argmax(axis=1)])
+
+
+class _RegressorStage(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A regressor whose predictions of the test rows are known."""
+
+    def __init__(self, prediction: Floats) -> None:
+        self._prediction = prediction
+
+    def predict(self, X: Any) -> Floats:
+        return self._prediction
+
+
+# What an estimator has to have beside fit; GRBBClassifier and GRBBRegressor do.
+_PARAMETERS = ("estimator", "feature_costs", "mu", "budget")
+
+Setting = dict[str, float]
+
+
+def cost_curve(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    feature_costs: Any = None,
+    mus: Iterable[float] | None = None,
+    budgets: Iterable[float] | int | None = None,
+    cv: Any = 5,
+    scoring: Any = None,
+    higher_is_better: bool = True,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int = 1,
+    verbose: bool = True,
+) -> CostCurve:
+    """Train a model for each mu and for each budget, and return the curve of score and cost.
+
+    Gains have no natural unit of money: how much loss a unit of cost is worth is a choice. The curve shows what each
+    choice buys. A grid of mu often has no model near a small budget; a path of hard budgets has one at each of them.
+
+    An estimator is cross-validated: one fit for each fold and setting, scored after every round. The first t rounds of
+    a model are the model of t rounds, so the number of rounds needs no fits of its own. The graph is built once over
+    all rows and cut to each fold (:func:`share_graph`); nothing is learned from the labels left out.
+
+    Parameters
+    ----------
+    estimator : GRBBClassifier, GRBBRegressor or callable
+        What to train. An estimator is not changed. Along `mus` its ``mu`` is replaced and a ``budget`` is kept; along
+        `budgets` its ``mu`` is kept, and its own ``budget`` is not exceeded. A callable trains by itself:
+        ``estimator(mu=...)`` and ``estimator(budget=...)`` return a booster of either library, or a
+        :class:`~grbb_ext.Forest`.
+    X : array-like, sparse matrix or frame of shape (N, d)
+        Rows, labelled and unlabelled. Not for a callable, and so are `y` and what belongs to folds.
+    y : array-like of shape (N,)
+        Labels, with the estimator's marker where there is none.
+    feature_costs : FeatureCosts, dict or sequence, default=None
+        Prices; None takes the estimator's.
+    mus : iterable of float or None, default=None
+        Trade-offs to try; None is 0 and 4**-5, ..., 4**4, as in the paper, or none where there are `budgets`.
+    budgets : iterable of float, int or None, default=None
+        Hard budgets to try. A number of steps takes them from the prices, :meth:`FeatureCosts.budgets`.
+    cv : int, splitter or iterable, default=5
+        A number of folds is :class:`SemiSupervisedSplit`. Put a plain splitter of scikit-learn into one, too.
+    scoring : str, callable or None, default=None
+        A score of scikit-learn; None is accuracy, or R^2 for regression. Unlabelled rows are left out. With a callable
+        to train, a function ``scoring(model)`` that returns a number, on held-out rows; None leaves scores NaN.
+    higher_is_better : bool, default=True
+        Direction of ``scoring(model)``.
+    groups : array-like of shape (N,) or None, default=None
+        Groups (queries, patients) that must not be on both sides of a fold.
+    sample_weight : array-like of shape (N,) or None, default=None
+        Weights of the rows in training.
+    random_state : int, RandomState or None, default=None
+        Shuffles the rows before a number of folds is dealt; None leaves them in order. The estimator has its own.
+    n_jobs : int, default=1
+        Fits at a time. Give the booster one thread each (``n_jobs=1``) where it is above 1.
+    verbose : bool, default=True
+        Draw a progress bar.
+
+    Returns
+    -------
+    CostCurve
+        With ``best_under(budget)``, ``fit_best(X, y, budget)`` and ``to_dict()``.
+
+    See Also
+    --------
+    grbb_ext.plotting.CostCurveDisplay : Pictures of it.
+
+    Examples
+    --------
+    >>> from lightgbm import Dataset, LGBMClassifier
+    >>> from sklearn.datasets import load_wine
+    >>> from grbb_ext import GRBBClassifier
+    >>> X, truth = load_wine(return_X_y=True)
+    >>> y = np.where(np.random.default_rng(0).random(178) < 0.3, truth, -1)
+    >>> booster = LGBMClassifier(n_estimators=10, num_leaves=4, n_jobs=1, verbosity=-1)
+    >>> model = GRBBClassifier(booster, feature_costs=[5.0] * 6 + [12.0] + [5.0] * 6)
+    >>> curve = cost_curve(model, X, y, mus=[0, 1], budgets=[5, 20], cv=3, random_state=0, verbose=False)
+    >>> curve
+    CostCurve(accuracy, 3 folds, 2 values of mu, 2 budgets, up to 10 rounds)
+    >>> curve.best_under(20).cost <= 20, curve.fit_best(X, y, 20).feature_cost_ <= 20
+    (True, True)
+
+    A training function with its own rows and score:
+
+    >>> from grbb_ext.adapters.lightgbm import train
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 4))
+    >>> y = X @ [2.0, 1.0, 0.5, 0.25]
+    >>> costs = FeatureCosts([9.0, 1.0, 1.0, 1.0])
+    >>> params = {"objective": "regression", "num_leaves": 4, "verbosity": -1, "num_threads": 1}
+    >>> data = Dataset(X[:300], y[:300])
+    >>> curve = cost_curve(lambda **setting: train(params, data, 20, costs=costs, **setting), feature_costs=costs,
+    ...                    mus=[0, 10, 100, 1000], budgets=[1, 3],
+    ...                    scoring=lambda model: float(np.mean((model.predict(X[300:]) - y[300:]) ** 2)),
+    ...                    higher_is_better=False, verbose=False)
+    >>> dict(zip(curve.names, curve.mean_cost[:, -1].tolist()))
+    {'mu 0': 11.0, 'mu 10': 11.0, 'mu 100': 2.0, 'mu 1e+03': 0.0, 'budget 1': 1.0, 'budget 3': 3.0}
+    >>> curve.select(mus=[0, 10, 100, 1000]).best_under(10).mu, curve.best_under(10).budget
+    (100.0, 1.0)
+    """
+    if callable(estimator) and not hasattr(estimator, "fit"):
+        if X is not None or y is not None:
+            raise TypeError("X and y are for an estimator: a training function has its own rows.")
+        return _curve_of_function(estimator, feature_costs, mus, budgets, scoring, higher_is_better, verbose)
+    if not higher_is_better:
+        raise ValueError("Scores of scikit-learn are higher for better models: use one such as 'neg_log_loss'.")
+    model = _with_costs(estimator, feature_costs)
+    settings = _settings(mus, budgets, model.feature_costs, X, own=model.budget)
+    if isinstance(scoring, dict | list | tuple | set):
+        raise TypeError("A curve has one score: pass a name or a scorer as scoring=.")
+    unlabeled = getattr(model, "unlabeled", np.nan)
+    scorer = labeled_scorer(scoring, unlabeled=unlabeled)
+    labels, labeled = labeled_rows(y, unlabeled)
+    folds = [
+        (train, test[labeled[test]])
+        for train, test in _splitter(cv, unlabeled, random_state, is_classifier(model)).split(X, y, groups)
+    ]
+    if any(test.size == 0 for _, test in folds):
+        raise ValueError(f"cv={cv!r} made a fold without a labelled row: pass cv=SemiSupervisedSplit({cv!r}).")
+    shared = share_graph(model, X)
+    # A fold may miss some classes.
+    known = {"classes": np.unique(plain_array(labels[labeled]))} if is_classifier(model) else {}
+    fits = [
+        Parallel(n_jobs=n_jobs)(
+            delayed(_one_fit)(clone(shared).set_params(**setting), X, y, train, test, scorer, sample_weight, known)
+            for train, test in folds
+        )
+        for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
+    ]
+    if model.estimator is None:  # name the booster that was found installed, so that its rounds can be set
+        model.set_params(estimator=fits[0][0].model)
+    return _curve(
+        settings,
+        fits,
+        own_mu=float(model.mu),
+        score_name=_score_name(scoring, model),
+        estimator=model,
+        n_rounds_name="estimator__n_estimators",
+    )
+
+
+def _curve_of_function(
+    train: Callable[..., Any],
+    feature_costs: Any,
+    mus: Any,
+    budgets: Any,
+    scoring: Callable[[Any], float] | None,
+    higher_is_better: bool,
+    verbose: bool,
+) -> CostCurve:
+    """Sweep a training function, without folds."""
+    if feature_costs is None:
+        raise ValueError("A cost curve needs prices: pass feature_costs=.")
+    if scoring is not None and not callable(scoring):
+        raise TypeError(f"With a training function, scoring must be a function of the model, got {scoring!r}.")
+    costs = feature_costs if isinstance(feature_costs, FeatureCosts) else FeatureCosts(feature_costs)
+    settings, fits = _settings(mus, budgets, costs), []
+    for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose):
+        model = train(**setting)
+        cost, n_trees, n_features = _size(model, costs)
+        score = float("nan") if scoring is None else float(scoring(model))
+        fits.append([_Fit([score], [cost], n_trees, n_features, model)])
+    name = getattr(scoring, "__name__", "score")
+    return _curve(
+        settings,
+        fits,
+        score_name="score" if name == "<lambda>" else name,
+        higher_is_better=higher_is_better,
+        models=tuple(row[0].model for row in fits),
+    )
+
+
+class _Fit(NamedTuple):
+    """Scores and costs after each round of one model, its size, and the model or the estimator that trained it."""
+
+    score: list[float]
+    cost: list[float]
+    n_rounds: int
+    n_features: int
+    model: Any
+
+
+def _one_fit(
+    model: Any,
+    X: Any,
+    y: Any,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    scorer: Any,
+    sample_weight: Any,
+    known: dict[str, Any],
+) -> _Fit:
+    weight = {} if sample_weight is None else {"sample_weight": take_rows(sample_weight, train)}
+    model.fit(take_rows(X, train), take_rows(y, train), **weight, **known)
+    return _staged(model, take_rows(X, test), take_rows(y, test), scorer)
+
+
+def _staged(model: Any, X: Any, y: Any, scorer: Any) -> _Fit:
+    """Score a fitted model after each of its rounds."""
+    score = [float(scorer(stage, X, y)) for stage in _stages(model, X)]
+    ledger = model.ledger_
+    cost = [0.0] * len(score) if ledger is None else _cost_after_rounds(ledger, len(score))
+    used = len(model.forest_.features_used()) if ledger is None else ledger.used.sum()
+    return _Fit(score, cost, int(model.n_iter_), int(used), clone(model.estimator_))
+
+
+def _size(model: Any, costs: FeatureCosts) -> tuple[float, int, int]:
+    """Return cost, number of trees and number of features of a model."""
+    if model is None:
+        raise TypeError("The training function returned None: it has to return the model.")
+    if hasattr(model, "ledger_") and hasattr(model, "num_trees"):
+        return costs.total(model.ledger_.used), int(model.num_trees()), int(model.ledger_.used.sum())
+    forest = model if hasattr(model, "features_used") else Forest.from_booster(model)
+    return costs.total(forest), int(forest.n_trees), len(forest.features_used())
+
+
+def _curve(settings: list[Setting], fits: list[list[_Fit]], own_mu: float = np.nan, **fields: Any) -> CostCurve:
+    """Put fits together, `fits[m][f]` being that of setting m in fold f."""
+    longest = max(len(fit.score) for row in fits for fit in row)
+
+    def by_fold(entry: Callable[[_Fit], Any]) -> NDArray[Any]:
+        return np.array([[entry(fit) for fit in row] for row in fits]).swapaxes(0, 1)
+
+    return CostCurve(
+        mu=np.array([setting.get("mu", own_mu) for setting in settings]),
+        score=by_fold(lambda fit: _extended(fit.score, longest)),
+        cost=by_fold(lambda fit: _extended(fit.cost, longest)),
+        n_rounds=by_fold(lambda fit: fit.n_rounds),
+        budget=np.array([setting.get("budget", np.inf) for setting in settings]),
+        n_features=by_fold(lambda fit: fit.n_features),
+        **fields,
+    )
+
+
+def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | None = None) -> list[Setting]:
+    """Return ``{"mu": value}`` or ``{"budget": value}`` for each model of the sweep; no budget exceeds the own one."""
+    if isinstance(budgets, Integral):
+        costs = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
+        if X is not None and not costs.bound:  # a default price is that of columns of X
+            names = getattr(X, "column_names", getattr(X, "columns", None))
+            costs = costs.bind(np.shape(X)[1] if names is None else [str(name) for name in names])
+        budgets = costs.budgets(int(budgets))
+    if mus is None and budgets is None:
+        mus = DEFAULT_MUS
+    settings: list[Setting] = []
+    for name, values, most in (("mu", mus, np.inf), ("budget", budgets, np.inf if own is None else own)):
+        if values is None:
+            continue
+        prices = [check_price(value, name) for value in values]
+        if not prices:
+            raise ValueError(f"{name}s is empty: give at least one value.")
+        settings += [{name: value} for value in sorted({min(price, most) for price in prices})]
+    return settings
+
+
+def _cost_after_rounds(ledger: Ledger, n_rounds: int) -> list[float]:
+    """Return what the first t rounds have paid for, t = 1, ..., n_rounds.
+
+    Examples
+    --------
+    >>> from grbb_ext.costs import FeatureCosts
+    >>> ledger = Ledger(FeatureCosts([1.0, 2.0]))
+    >>> _ = ledger.buy([0], round=0), ledger.buy([1], round=2)
+    >>> _cost_after_rounds(ledger, 4)
+    [1.0, 1.0, 3.0, 3.0]
+    """
+    bought = np.array([purchase.round for purchase in ledger.history], dtype=np.intp)
+    spent = np.array([0.0, *(purchase.spent for purchase in ledger.history)])
+    return list(spent[np.searchsorted(bought, np.arange(1, n_rounds + 1), side="left")].tolist())
+
+
+def _extended(values: list[float], size: int) -> list[float]:
+    return values + values[-1:] * (size - len(values))
+
+
+def _splitter(cv: Any, unlabeled: Any, random_state: Any, classes: bool) -> Any:
+    if isinstance(cv, int | np.integer):
+        return SemiSupervisedSplit(
+            cv,
+            stratify="auto" if classes else False,
+            shuffle=random_state is not None,
+            random_state=random_state,
+            unlabeled=unlabeled,
+        )
+    if random_state is not None:
+        raise ValueError("random_state is for a number of folds: set it on the splitter.")
+    return check_cv(cv)
+
+
+def _with_costs(estimator: Any, feature_costs: Any) -> Any:
+    """Return a copy of the estimator with prices."""
+    missing = [name for name in _PARAMETERS if not hasattr(estimator, name)]
+    if missing or isinstance(estimator, type):
+        raise TypeError(
+            f"estimator must be GRBBClassifier(...) or GRBBRegressor(...), got {estimator!r}. In a pipeline, transform "
+            "X before."
+        )
+    model = clone(estimator)
+    if feature_costs is not None:
+        model.set_params(feature_costs=feature_costs)
+    if model.feature_costs is None:
+        raise ValueError("A cost curve needs prices: pass feature_costs=, or set the estimator's.")
+    return model

@@ -1,0 +1,64 @@
+"""Training through the LightGBM adapter where LightGBM alone would fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from lightgbm import LGBMClassifier, LGBMRegressor
+
+from grbb_ext import GRBBClassifier, GRBBRegressor
+
+N = 60
+Y = np.where(np.arange(N) < 20, np.arange(N) % 2, -1)
+MISSING = np.full((N, 2), np.nan)
+HALF_MISSING = np.where(np.arange(2 * N).reshape(N, 2) % 3 == 0, np.nan, 0.0)
+NORMAL = np.random.default_rng(0).normal(size=(N, 2))
+FILTER = {"feature_pre_filter": True}
+
+
+@pytest.mark.parametrize("costs", [{}, {"feature_costs": [1.0, 1.0], "budget": 1.0}], ids=["free", "costs"])
+@pytest.mark.parametrize(
+    ("X", "params", "categorical"),
+    [
+        pytest.param(MISSING, {}, [0, 1], id="missing categories"),
+        pytest.param(np.c_[MISSING[:, 0], np.zeros(N)], {}, [0], id="missing categories and zeros"),
+        pytest.param(NORMAL * 1e-37, {}, [], id="tiny numbers"),
+        pytest.param(sp.csr_array(np.full((N, 2), 1e-36)), {}, [], id="tiny numbers, sparse"),
+        pytest.param(np.full((N, 2), 5.0), FILTER, [], id="constants"),
+        pytest.param(sp.csr_array(np.full((N, 2), 5.0)), FILTER, [], id="constants, sparse"),
+        pytest.param(MISSING, FILTER, [], id="missing numbers"),
+        pytest.param(NORMAL, {**FILTER, "min_child_samples": 100}, [], id="leaves too large"),
+        pytest.param(HALF_MISSING, {"use_missing": False}, [], id="missing is zero"),
+        pytest.param(HALF_MISSING, {"zero_as_missing": True}, [], id="zero is missing"),
+        pytest.param(np.zeros((N, 2)), {}, [], id="zeros"),
+        pytest.param(sp.csr_array((N, 2)), {}, [], id="zeros, sparse"),
+    ],
+)
+def test_where_lightgbm_drops_every_column_the_model_is_constant(
+    X: Any, params: dict[str, Any], categorical: list[int], costs: dict[str, Any]
+) -> None:
+    wrapped = LGBMClassifier(n_estimators=3, n_jobs=1, **params)
+    model = GRBBClassifier(wrapped, rule="labeled", categorical_features=categorical, **costs)
+    model.fit(X, Y, eval_set=[(X[:20], Y[:20])])
+    assert np.ptp(model.decision_function(X)) == 0
+    np.testing.assert_array_equal(model.forest_.predict(X), model.decision_function(X))
+    assert model.feature_importances_.tolist() == [0.0, 0.0]
+
+
+def test_a_constant_regression_is_the_mean() -> None:
+    y = np.where(np.arange(N) < 20, np.arange(N) % 3, np.nan)
+    model = GRBBRegressor(LGBMRegressor(n_estimators=3, n_jobs=1), rule="labeled", categorical_features=[0, 1])
+    np.testing.assert_allclose(model.fit(MISSING, y).predict(MISSING), np.nanmean(y))
+
+
+def test_purchases_of_rows_with_tiny_weights_are_seen() -> None:
+    y = np.where(np.arange(N) < 30, NORMAL[:, 0] > 0, -1)
+    wrapped = LGBMClassifier(n_estimators=5, n_jobs=1, min_child_samples=5)
+    model = GRBBClassifier(wrapped, graph="knn", rule="paper", feature_costs=[1.0, 2.0], budget=2.0)
+    model.fit(NORMAL, y, sample_weight=np.full(N, 1e-30))
+    used = set(model.booster_.trees_to_dataframe()["split_feature"].dropna())
+    assert used
+    assert used == {f"Column_{j}" for j in np.flatnonzero(model.ledger_.used)}
