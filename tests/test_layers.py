@@ -1,4 +1,4 @@
-"""The mathematics never imports a booster; adapters/ is the only place that does."""
+"""Imports point downward and to public names only, and adapters/ alone imports a booster."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOSTERS = {"xgboost", "lightgbm", "dask", "distributed"}
+#: From the lowest layer to the highest; docs/organisation.md has the same table.
+LAYERS = (
+    *("_checks", "_reporting", "_threads", "_spec", "table", "losses", "labels", "graph", "propagation", "teacher"),
+    *("rules", "objective", "evaluation", "costs", "forest", "ondemand", "variance", "persistence", "estimators"),
+    *("model_selection", "plotting"),
+)
 VAGUE = {"utils", "util", "helpers", "helper", "misc", "common"}
 
 
@@ -70,6 +76,48 @@ def test_the_check_finds_every_kind_of_import(source):
 def test_the_check_reads_only_imports():
     source = '"""import xgboost"""\nfrom grbb_ext.graph import knn_graph\nxgboost = "lightgbm"  # import dask'
     assert booster_imports(source) == set()
+
+
+def misplaced_imports(package: str, source: str) -> set[str]:
+    """Return the imports from a higher layer, and those of a private module or name of another package."""
+    own = LAYERS.index(package) if package in LAYERS else len(LAYERS)
+    misplaced = set()
+    for module in imported_modules(source):
+        root, *path = module.split(".")
+        if root != "grbb_ext" or not path or path[0] == package:
+            continue
+        upward = path[0] in LAYERS and LAYERS.index(path[0]) > own
+        if upward or any(part.startswith("_") and not part.startswith("__") for part in path[1:]):
+            misplaced.add(module)
+    return misplaced
+
+
+@pytest.mark.parametrize("path", python_files("grbb_ext", "adapters"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downward_and_to_public_names(path):
+    root, *parts = path.relative_to(ROOT).with_suffix("").parts
+    package = "adapters" if root == "adapters" else parts[0]
+    assert misplaced_imports(package, path.read_text(encoding="utf-8")) == set()
+
+
+@pytest.mark.parametrize(
+    ("package", "source", "misplaced"),
+    [
+        ("graph", "from grbb_ext.teacher import Teacher", True),
+        ("graph", "def lazily():\n    import grbb_ext.teacher", True),
+        ("teacher", "from grbb_ext.graph._knn import NeighborLists", True),
+        ("teacher", "from grbb_ext.graph import _knn", True),
+        ("adapters", "from grbb_ext.estimators._job import Job", True),
+        ("teacher", "from grbb_ext.graph import KNNGraph\nfrom grbb_ext._threads import in_threads", False),
+        ("graph", "from grbb_ext.graph._affinity import laplacian", False),
+    ],
+)
+def test_the_check_finds_misplaced_imports(package, source, misplaced):
+    assert bool(misplaced_imports(package, source)) == misplaced
+
+
+def test_every_package_has_a_layer():
+    packages = {path.stem for path in (ROOT / "grbb_ext").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert packages - {"__init__", "__pycache__", "adapters", "py"} == set(LAYERS)
 
 
 def test_no_module_has_a_vague_name():
