@@ -27,7 +27,7 @@ from sklearn.model_selection import ParameterGrid
 from tqdm import tqdm
 
 from benchmarks.speed import rows_and_labels
-from grbb_ext import Committee, GRBBClassifier, SemiSupervisedSplit, UnreachableRowsWarning, share_graph
+from grbb_ext import GRBBClassifier, SemiSupervisedSplit, UnreachableRowsWarning, share_graph
 
 RESULTS = Path("docs/results")
 GRID = {"teacher__sharpen": [1.0, 2.0, 3.0, 5.0, 8.0], "estimator__num_leaves": [4, 8, 16, 31]}
@@ -78,7 +78,7 @@ def measure(name: str, quick: bool) -> list[dict[str, Any]]:
     load, n_settings = DATA[name]
     X, y = load()
     booster = LGBMClassifier(n_estimators=20, n_jobs=1, verbosity=-1)
-    plain = GRBBClassifier(booster, graph="knn", teacher=Committee(experts=("graph",)), n_jobs=1)
+    plain = GRBBClassifier(booster, graph="knn", teacher="graph", n_jobs=1)
     folds = list(SemiSupervisedSplit(FOLDS, shuffle=True, random_state=0).split(X, y))
     plain.fit(X[:300], np.where(np.arange(300) < 50, np.arange(300) % 2, -1))  # imports are not what is measured
     watches = {"rebuilt": Stopwatch(), "shared": Stopwatch()}
