@@ -105,18 +105,23 @@ class LabeledGradient:
         return gradient, curvature, H_l
 
     def here_only(self, H: Floats) -> tuple[Floats, Floats]:
-        """Return gradient and curvature of the labelled rows at hand, without the Laplacian term."""
-        return self._derivatives(H[self.here], self.targets[self.which], self.weights[self.which])
+        """Return gradient and curvature of the labelled rows at hand, for which their own scores are enough."""
+        gradient, curvature = self._derivatives(H[self.here], self.targets[self.which], self.weights[self.which])
+        self._penalize(gradient, curvature, H, slice(None))
+        return gradient, curvature
 
-    def penalize(self, gradient: Floats, hessian: Floats, H: Floats, *, newton: bool) -> None:
+    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats) -> None:
         """Add lam (L H)_l to the labelled rows at hand, and its curvature to a Newton hessian, in place."""
+        self._penalize(gradient, hessian, H, self.here)
+
+    def _penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice) -> None:
         slope = self._slope(H)
         if slope is None:
             return
         slope = slope if self.total is None else self.total(slope)
-        gradient[self.here] += slope[self.which]
-        if newton:
-            hessian[self.here] += self._steepness(H)[self.which]
+        gradient[rows] += slope[self.which]
+        if hessian is not None:
+            hessian[rows] += self._steepness(H)[self.which]
 
     def _derivatives(
         self, H_l: Floats, targets: NDArray[np.float64], weights: NDArray[np.float64]
@@ -260,7 +265,7 @@ class _TargetsRule:
             weights = by_row(self.weights, H)
             gradient *= weights
             hessian *= weights
-        self.labeled.penalize(gradient, hessian, H, newton=self.newton)
+        self.labeled.penalize(gradient, hessian if self.newton else None, H)
         return gradient, hessian
 
 
@@ -299,7 +304,6 @@ class _LabeledRule:
         g, h = self.labeled.here_only(H)
         gradient[self.labeled.here] = g
         hessian[self.labeled.here] = h if self.newton else 1.0
-        self.labeled.penalize(gradient, hessian, H, newton=self.newton)
         return gradient, hessian
 
 
