@@ -30,10 +30,6 @@ def crossed(variances: list[float], n: int = 64) -> np.ndarray:
     return signs * np.sqrt(np.array(variances) * (n - 1) / n)
 
 
-def prepared(X: np.ndarray, settings: RefinedGraph) -> PreparedGraph:
-    return prepare_graph(settings, read_table(X), X.shape[0])
-
-
 def test_by_hand() -> None:
     # Variances 16, 4, 1: the third is noise. Factors: 16**-.25 * sqrt(1 - 1/16) and 4**-.25 * sqrt(1 - 1/4).
     X = crossed([16.0, 4.0, 1.0])
