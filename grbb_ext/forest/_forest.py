@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext.forest import _compiled, _walk
 from grbb_ext.forest import _tree as _below
 from grbb_ext.forest._input import as_rows
-from grbb_ext.forest._read import fields_from_booster, fields_from_file
+from grbb_ext.forest._read import fields_from_booster, fields_from_bytes, fields_from_file
 from grbb_ext.forest._tree import CATEGORY_FLOOR, Tree, pack
 
 Library = Literal["xgboost", "lightgbm"]
@@ -59,8 +59,9 @@ class Forest:
         Whether 0 goes the default way, too.
     category_set : ndarray of int32 of shape (n_nodes,)
         Number of the set of categories that go left at a categorical node, else -1.
-    category_start, category_bits : ndarray
-        Set s is the bitset ``category_bits[category_start[s]:category_start[s + 1]]``, in words of 32 bits.
+    category_start, category_word, category_bits : ndarray
+        Set s is a bitset in words of 32 bits, of which only those with a category are kept: the words
+        ``category_bits[category_start[s]:category_start[s + 1]]``, whose numbers ``category_word`` has.
     value : ndarray of shape (n_nodes, n_values)
         What a leaf adds: one number, or one for each output (XGBoost's vector leaves). Weights of dart are in it.
     cover : ndarray of shape (n_nodes,)
@@ -88,7 +89,8 @@ class Forest:
         ``boosting="rf"``). Raw scores themselves are sums, there and here.
     categories : mapping of int to tuple
         Category names of pandas columns, in the order of their codes: by column (XGBoost), or by position among the
-        categorical columns (LightGBM).
+        categorical columns (LightGBM). Empty where the names cannot be read: before 3.4 XGBoost damages names that are
+        not ASCII when it saves them; such a column has to be passed as codes.
 
     Examples
     --------
@@ -112,7 +114,8 @@ class Forest:
     default_left: NDArray[np.bool_]
     zero_is_missing: NDArray[np.bool_]
     category_set: NDArray[np.int32]
-    category_start: NDArray[np.int32]
+    category_start: NDArray[np.int64]
+    category_word: NDArray[np.int32]
     category_bits: NDArray[np.uint32]
     value: Floats
     cover: NDArray[np.float64]
@@ -171,6 +174,19 @@ class Forest:
             As for :meth:`from_booster`; None keeps all rounds in the file.
         """
         return cls(**fields_from_file(path, iterations, missing))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, iterations: int | None = None, missing: float | None = None) -> Forest:
+        """Read what a file of a saved model holds.
+
+        Parameters
+        ----------
+        data : bytes
+            As for :meth:`from_file`; line ends are those that the library wrote.
+        iterations, missing
+            As for :meth:`from_file`.
+        """
+        return cls(**fields_from_bytes(data, "The model", iterations, missing))
 
     @classmethod
     def from_trees(
@@ -347,7 +363,10 @@ class Forest:
             zero_is_missing=self.zero_is_missing,
             category_set=self.category_set,
             category_start=self.category_start,
+            category_word=self.category_word,
             category_bits=self.category_bits,
+            category_key=(np.repeat(np.arange(self.category_start.size - 1), np.diff(self.category_start)) << 32)
+            + self.category_word,
             category_floor=CATEGORY_FLOOR[self.library],
             tree_start=self.tree_start,
             tree_depth=np.maximum.reduceat(self.depth, first) if self.n_trees else self.depth,

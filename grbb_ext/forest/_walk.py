@@ -21,7 +21,10 @@ _FINISHED_SHARE = 0.4
 
 
 class Plan(NamedTuple):
-    """The arrays of a forest that a walk reads; see :class:`~grbb_ext.forest.Forest`."""
+    """The arrays of a forest that a walk reads; see :class:`~grbb_ext.forest.Forest`.
+
+    ``category_key`` is number of the set times 2**32 plus number of the word, increasing.
+    """
 
     feature: NDArray[np.int32]
     threshold: NDArray[Any]
@@ -29,8 +32,10 @@ class Plan(NamedTuple):
     default_left: NDArray[np.bool_]
     zero_is_missing: NDArray[np.bool_]
     category_set: NDArray[np.int32]
-    category_start: NDArray[np.int32]
+    category_start: NDArray[np.int64]
+    category_word: NDArray[np.int32]
     category_bits: NDArray[np.uint32]
+    category_key: NDArray[np.int64]
     category_floor: float
     tree_start: NDArray[np.int32]
     tree_depth: NDArray[np.int32]
@@ -71,11 +76,11 @@ def _in_set(plan: Plan, x: NDArray[Any], which: NDArray[np.int32]) -> NDArray[np
     """Return which values are categories of the sets `which`."""
     valid = (x > plan.category_floor) & (x < CATEGORY_CEILING)
     category = np.where(valid, x, 0).astype(np.int64)
-    word = plan.category_start[which] + category // 32
-    valid &= word < plan.category_start[which + 1]
-    bits = (
-        plan.category_bits[np.where(valid, word, 0)] if plan.category_bits.size else np.zeros(x.size, dtype=np.uint32)
-    )
+    if not plan.category_key.size:
+        return np.zeros(x.size, dtype=bool)
+    key = (which.astype(np.int64) << 32) + category // 32
+    place = np.minimum(np.searchsorted(plan.category_key, key), plan.category_key.size - 1)
+    bits = np.where(plan.category_key[place] == key, plan.category_bits[place], np.uint32(0))
     return valid & ((bits >> (category % 32).astype(np.uint32)) & 1 > 0)
 
 
