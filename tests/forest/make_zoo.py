@@ -2,7 +2,7 @@
 
 ``python tests/forest/make_zoo.py`` makes an environment for each line with pip and writes ``tests/forest/zoo``: for
 each version an archive of the files that ``save_model`` wrote, and ``scores.npz`` with the rows (``T``, and ``D`` with
-categories) and, by name of the file, which of them were predicted and the raw scores of the library. With ``train`` only
+categories) and, by name of the file, which of them were predicted and the raw scores. With ``train`` only
 the libraries of the running interpreter are used. The interpreters are those of pyenv.
 """
 
