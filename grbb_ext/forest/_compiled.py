@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.forest._walk import CATEGORY_CEILING, Plan, Stops
+from grbb_ext.forest._walk import CATEGORY_CEILING, ZERO, Plan, Stops
 
 # Rows that pass through a tree together, so that the tree stays in the fastest cache.
 _ROWS_PER_BLOCK = 64
@@ -53,7 +53,7 @@ def _walk(
                             goes_left = default_left[node]
                     else:
                         which = category_set[node]
-                        if x != x or (zero_is_missing[node] and x == 0):
+                        if x != x or (zero_is_missing[node] and abs(x) <= ZERO):
                             goes_left = default_left[node]
                         elif which >= 0:
                             goes_left = False

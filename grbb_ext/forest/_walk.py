@@ -16,6 +16,8 @@ Nodes = NDArray[np.intp]
 
 # Larger values are no categories; the conversion to an integer must not overflow.
 CATEGORY_CEILING = float(2**31)
+# LightGBM's kZeroThreshold, a float32 constant in float64 comparisons: numbers that are not further from 0 are zero.
+ZERO = float(np.float32(1e-35))
 # Finished rows are dropped from a walk once they make up this share of it; before, gathering them costs more.
 _FINISHED_SHARE = 0.4
 
@@ -63,7 +65,7 @@ def goes_left(plan: Plan, x: NDArray[Any], node: Nodes, plain: bool) -> NDArray[
     left = x <= plan.threshold.take(node)
     missing = np.isnan(x)
     if not plain:
-        missing |= plan.zero_is_missing.take(node) & (x == 0)
+        missing |= plan.zero_is_missing.take(node) & (np.abs(x) <= ZERO)
         which = plan.category_set.take(node)
         at = np.flatnonzero(which >= 0)
         left[at] = _in_set(plan, x[at], which[at])
