@@ -244,7 +244,7 @@ def test_names():
 
 @pytest.mark.parametrize("zero_as_missing", [False, True])
 @pytest.mark.parametrize("use_missing", [False, True])
-@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix])
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csc_matrix])
 def test_tiny_numbers_in_sparse_rows(walker, make, use_missing, zero_as_missing):
     """LightGBM reads numbers up to 1e-35 as zero, except from rows of a csr matrix."""
     rng = np.random.default_rng(5)
