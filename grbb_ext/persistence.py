@@ -81,7 +81,8 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, FeatureCosts):
         return {"costs": value.to_dict()}
     if Spec.registry.get(type(value).__name__) is type(value):
-        options = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
+        names = [field.name for field in fields(value) if field.init]  # type: ignore[arg-type]  # they are dataclasses
+        options = {name: to_plain(getattr(value, name)) for name in names}
         return {"spec": type(value).__name__, "fields": options}
     if isinstance(value, np.ndarray) and _DTYPE.fullmatch(value.dtype.str):
         flat = [to_plain(entry) for entry in value.ravel().tolist()]
@@ -141,7 +142,8 @@ def _array(array: Any, dtype: Any, shape: Any) -> NDArray[Any]:
     if not isinstance(array, list) or not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
         raise ValueError(f"an array of the shape {shape!r}")
     kind = np.dtype(dtype)
-    wanted = {"b": bool, "i": int, "u": int, "f": (int, float), "U": str}[kind.kind]
+    types: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,)}
+    wanted = types[kind.kind]
     values = [from_plain(entry) for entry in array]
     if not all(isinstance(value, wanted) and (kind.kind == "b" or type(value) is not bool) for value in values):
         raise ValueError(f"an array of the type {dtype!r} with entries of another one")
@@ -438,7 +440,7 @@ def _exchange(one: Path, other: Path) -> bool:
     except (OSError, AttributeError, TypeError):
         return False
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 def _write(file: Path, data: bytes) -> None:

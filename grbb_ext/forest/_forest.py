@@ -22,6 +22,8 @@ Floats = NDArray[np.floating[Any]]
 
 # Nodes of a block of rows, one for each row and tree; about 4 MB.
 _NODES_PER_BLOCK = 1_000_000
+# Splits that a made row looks at.
+_SPLITS_PER_ROW = 20_000
 
 
 class LeafBounds(NamedTuple):
@@ -334,6 +336,40 @@ class Forest:
                 bits |= self._path_bits[leaves]
             touched[block, used] = np.unpackbits(bits, axis=1, count=used.size, bitorder="little")
         return touched
+
+    def rows_at_splits(self, n_rows: int, random_state: int = 0) -> NDArray[np.float64]:
+        """Make rows that meet the splits of the trees, for comparing two readers of a model.
+
+        An entry is the threshold of a random split of its column, the next number above it, or a category that goes
+        left; one in ten is missing, and one in ten is 0.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many.
+        random_state : int, default=0
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, d)
+        """
+        rng = np.random.default_rng(random_state)
+        rows = np.zeros((n_rows, self.n_features))
+        inner = np.flatnonzero(np.isfinite(self.threshold) & (self.feature >= 0) | (self.category_set >= 0))
+        start, end = (self.category_start[self.category_set[inner] + shift] for shift in (0, 1))
+        first = np.where((self.category_set[inner] >= 0) & (start < end), start, -1)
+        bits, words = np.append(self.category_bits, 1).astype(np.int64), np.append(self.category_word, 0)
+        code = 32.0 * words[first] + np.log2(bits[first] & -bits[first])
+        above = np.nextafter(self.threshold[inner], self.threshold.dtype.type(np.inf)).astype(np.float64)
+        at = self.threshold[inner].astype(np.float64)
+        for row in rows:
+            chosen = rng.permutation(inner.size)[:_SPLITS_PER_ROW]
+            value = np.where(rng.random(chosen.size) < 0.5, at[chosen], above[chosen])
+            row[self.feature[inner[chosen]]] = np.where(np.isnan(at[chosen]), code[chosen], value)
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        rows[rng.random(rows.shape) < 0.1] = 0.0
+        return rows
 
     @cached_property
     def leaf_bounds(self) -> LeafBounds:
