@@ -53,6 +53,8 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     if not rest.startswith(ends) and (blocks or not any(f"\n{end}" in head for end in ends)):
         raise ValueError("the line 'end of trees' is missing.")
     _check_sizes(header, blocks)
+    if version != "v2":
+        _check_rest(rest if blocks else text)
     n_outputs = _whole(header.get("num_tree_per_iteration", header["num_class"]), "num_tree_per_iteration")
     if _whole(header["num_class"], "num_class") != n_outputs:
         raise ValueError(f"the header announces {header['num_class']} classes, but {n_outputs} trees in each round.")
@@ -93,6 +95,7 @@ _MOST_LINES = 22
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _INTEGER = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|inf)")
+_ANY_NUMBER = re.compile(rf"{_NUMBER.pattern}|-?nan")
 _LIST_OF = {
     "i": re.compile(rf"(?:{_INTEGER.pattern}(?: {_INTEGER.pattern})*)?"),
     "f": re.compile(rf"(?:{_NUMBER.pattern}(?: {_NUMBER.pattern})*)?"),
@@ -144,6 +147,16 @@ def _check_sizes(header: dict[str, str], blocks: list[str]) -> None:
         raise ValueError("the trees are not as long as the header says.")
 
 
+def _check_rest(rest: str) -> None:
+    """Refuse parameters that are not written as LightGBM does, for it ends the process where it cannot read them."""
+    _, found, parameters = rest.partition("\nparameters:\n")
+    if not found:
+        return
+    lines, found, _ = parameters.partition("\nend of parameters\n")
+    if not found or not all(re.fullmatch(r"(?:\[\w+: [^\x00-\x1f]*\])?", line) for line in lines.split("\n")):
+        raise ValueError("the parameters of training are damaged, or their end is missing.")
+
+
 def _tree_fields(block: str) -> dict[str, str]:
     """Return the entries of a tree: the lines after its number, up to the first empty one."""
     number, *lines = block.split("\n")
@@ -164,6 +177,11 @@ def _array(fields: dict[str, str], key: str, dtype: DTypeLike, n: int) -> NDArra
     if n and not (np.isinf(values).sum() == fields[key].count("inf") if kind.kind == "f" else _fits(values, kind)):
         raise ValueError(f"a tree has entries in {key!r} that are too large.")
     return values.astype(kind)
+
+
+def _matches(pattern: re.Pattern[str], text: str, n: int) -> bool:
+    words = text.split(" ")
+    return len(words) == n and all(pattern.fullmatch(word) for word in words)
 
 
 def _fits(values: NDArray[Any], kind: np.dtype[Any]) -> bool:
@@ -187,6 +205,11 @@ def _read_tree(fields: dict[str, str], output: int) -> Tree:
     nothing = np.zeros(n_leaves, dtype=np.int32)
     feature, left, right, kind = (np.zeros(n_inner, dtype=np.int32) for _ in range(4))
     threshold, leaf_count, inner_count = np.zeros(n_inner), np.ones(n_leaves), np.ones(n_inner)
+    for key in ("split_gain", "leaf_weight", "internal_value", "internal_weight", "shrinkage"):
+        # No prediction needs them, but LightGBM ends the process where it cannot read them.
+        n_numbers = {"leaf_weight": n_leaves, "shrinkage": 1}.get(key, n_inner)
+        if n_inner and key in fields and not _matches(_ANY_NUMBER, fields[key], n_numbers):
+            raise ValueError(f"a tree has entries in {key!r} that are not numbers, or not {n_numbers}.")
     if n_inner:  # a tree of one leaf has no other lines
         feature = _array(fields, "split_feature", np.int32, n_inner)
         threshold = _array(fields, "threshold", np.float64, n_inner)
