@@ -384,9 +384,12 @@ def forged_folders(folder: Path) -> Case:
             loaded = grbb_ext.load(path)
         except grbb_ext.ModelFileError as error:
             return "refused", str(error)
-        for use in ("predict", "predict_proba", "decision_function"):
-            if hasattr(loaded, use):
-                getattr(loaded, use)(rows)
+        try:
+            loaded.predict(rows)
+        except ValueError as error:  # other names of columns or categories: the rows are refused
+            return "refused", str(error)
+        if hasattr(loaded, "predict_proba"):
+            loaded.predict_proba(rows)
         repr(loaded), loaded.feature_importances_, list(loaded._staged_raw_scores(rows))
         scores = loaded._raw_scores(rows)
         if not _same(scores, loaded.forest_.predict(rows)):

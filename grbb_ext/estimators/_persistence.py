@@ -271,6 +271,8 @@ def _restored(cls: Any, content: Any, data: bytes, files: Any) -> Any:
     rounds = model.n_iter_ * forest.trees_per_round
     if (forest.library, forest.n_features, forest.n_outputs) != (plain["library"], model.n_features_in_, n_outputs):
         raise ValueError("the booster has other columns or outputs than the JSON says")
+    if forest.feature_names != model._booster_names():
+        raise ValueError("the booster has other names of columns than the JSON says")
     if forest.n_trees != rounds and (rounds == 0 or forest.n_trees % rounds):
         raise ValueError("the booster has other rounds than the JSON says")
     model.booster_ = files.from_bytes(data, plain["best_iteration"])

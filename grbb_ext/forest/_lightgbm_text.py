@@ -53,8 +53,7 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     if not rest.startswith(ends) and (blocks or not any(f"\n{end}" in head for end in ends)):
         raise ValueError("the line 'end of trees' is missing.")
     _check_sizes(header, blocks)
-    if version != "v2":
-        _check_rest(rest if blocks else text)
+    _check_rest(rest if blocks else text)
     n_outputs = _whole(header.get("num_tree_per_iteration", header["num_class"]), "num_tree_per_iteration")
     if _whole(header["num_class"], "num_class") != n_outputs:
         raise ValueError(f"the header announces {header['num_class']} classes, but {n_outputs} trees in each round.")

@@ -242,9 +242,15 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
     left, right = (_ints(tree[name], n_nodes) for name in ("left_children", "right_children"))
     is_leaf = left == -1
     vectors = _size_leaf_vector(tree)
+    # Before 3.2 trees with vector leaves have no weights; then all leaves count alike.
+    cover = np.asarray(tree.get("sum_hessian", np.zeros(n_nodes)), dtype=np.float64)
     # Its predictor takes left + 1 for the right child. In a leaf of several values the place holds something else.
     if (right[~is_leaf] != left[~is_leaf] + 1).any() or (vectors <= 1 and (right[is_leaf] != -1).any()):
         raise ValueError("the children of a node do not lie side by side.")
+    feature = _ints(tree["split_indices"], n_nodes)
+    if (feature[~is_leaf] < 0).any():
+        raise ValueError("a split reads a column that does not exist.")
+    _check_parents(_ints(tree["parents"], n_nodes), left)
     default_left = _ints(tree["default_left"], n_nodes)
     split_type = _ints(tree.get("split_type", np.zeros(n_nodes, dtype=np.int64)), n_nodes)
     if not (np.isin(default_left, (0, 1)).all() and np.isin(split_type, (0, 1)).all()):
@@ -273,18 +279,26 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
             "eta or with max_delta_step=1."
         )
     return Tree(
-        feature=np.where(is_leaf, -1, _ints(tree["split_indices"], n_nodes)),
+        feature=np.where(is_leaf, -1, feature),
         threshold=np.nextafter(conditions, np.float32(-np.inf)),
         left=np.where(is_categorical, right, left),
         right=np.where(is_categorical, left, right),
         default_left=(default_left == 1) ^ is_categorical,
         value=value * weight,
-        # Before 3.2 trees with vector leaves have no weights; then all leaves count alike.
-        cover=np.asarray(tree.get("sum_hessian", np.zeros(n_nodes)), dtype=np.float64),
+        cover=cover,
         label=np.arange(n_nodes, dtype=np.int32),
         output=output,
         categories={node: members for node, members in categories.items() if not is_leaf[node]},
     )
+
+
+def _check_parents(parents: NDArray[np.int64], left: NDArray[np.int64]) -> None:
+    """Refuse parents that are not those of the children, for XGBoost may end the process where they do not exist."""
+    inner = np.flatnonzero((left >= 0) & (left < parents.size - 1))
+    is_node = (parents >= 0) & (parents < parents.size)
+    agree = (parents[left[inner]] == inner) & (parents[left[inner] + 1] == inner)
+    if not (agree.all() and np.isin(parents[~is_node], (-1, 2**31 - 1)).all() and not is_node[:1].any()):
+        raise ValueError("the parents of nodes are not those that have them as children.")
 
 
 def _category_sets(tree: dict[str, Any], nodes: NDArray[np.intp]) -> dict[int, NDArray[np.int64]]:

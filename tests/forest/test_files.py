@@ -318,6 +318,10 @@ def categorical_node():
         (lambda tree: tree["right_children"].__setitem__(-1, 1), "side by side"),
         (lambda tree: tree["tree_param"].update(num_nodes="3"), "where 3 belong"),
         (lambda tree: tree.update(id=7), "has the number 7"),
+        (lambda tree: tree["split_indices"].__setitem__(0, -1), "a column that does not exist"),
+        (lambda tree: tree["split_indices"].__setitem__(0, 3), "column 3 of 3"),
+        (lambda tree: tree["parents"].__setitem__(1, 10**6), "the parents of nodes"),
+        (lambda tree: tree["parents"].__setitem__(0, 0), "the parents of nodes"),
     ],
 )
 def test_xgboost_trees_that_do_not_add_up(change, message):
@@ -393,6 +397,11 @@ def test_category_names_that_are_not_ascii():
         ("\ndecision_type=", "\ndecision_type=99 ", "entries in 'decision_type'"),
         ("\nis_linear=0", "\nis_linear=2", "is_linear"),
         ("\nend of trees", "\n", "'end of trees' is missing"),
+        ("\ninternal_weight=", "\ninternal_weight=x", "'internal_weight' that are not numbers"),
+        ("\nsplit_gain=", "\nsplit_gain=1 ", "'split_gain' that are not numbers, or not"),
+        ("\nnum_cat=", "\nnum=", "num_cat"),
+        ("\n[learning_rate: ", "\n[learning_rate ", "parameters of training are damaged"),
+        ("\nend of parameters", "\n", "parameters of training are damaged"),
     ],
 )  # fmt: skip
 def test_lightgbm_texts_with_forged_numbers(old, new, message):
