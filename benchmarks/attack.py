@@ -474,10 +474,10 @@ def lightgbm_models(folder: Path) -> Case:
 
 
 ATTACKS = {
-    "mutated XGBoost files": Attack(xgboost_files, 80, 100),
-    "mutated LightGBM files": Attack(lightgbm_files, 80, 100),
-    "forged saved models": Attack(forged_folders, 60, 100),
-    "damaged saved models": Attack(damaged_folders, 30, 100),
+    "mutated XGBoost files": Attack(xgboost_files, 40, 200),
+    "mutated LightGBM files": Attack(lightgbm_files, 40, 200),
+    "forged saved models": Attack(forged_folders, 30, 200),
+    "damaged saved models": Attack(damaged_folders, 15, 200),
     "random XGBoost models": Attack(xgboost_models, 10, 60),
     "random LightGBM models": Attack(lightgbm_models, 10, 60),
 }
