@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,7 +21,7 @@ from xgboost import XGBClassifier, XGBRegressor
 from xgboost.callback import TrainingCallback
 
 import grbb_ext
-from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, ModelFileError
+from grbb_ext import FeatureCosts, Forest, GRBBClassifier, GRBBRegressor, ModelFileError
 from grbb_ext.persistence import read_folder, sha256
 
 SOURCES = FeatureCosts(
@@ -49,9 +50,17 @@ def model(classifier):
     ).fit(X, y)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder in which the model of each library is saved once."""
+    return tmp_path_factory.mktemp("kept")
+
+
 @pytest.fixture
-def saved(model, tmp_path):
-    model.save(tmp_path / "model")
+def saved(request, library, kept, tmp_path):
+    if not (kept / library).exists():
+        request.getfixturevalue("model").save(kept / library)
+    shutil.copytree(kept / library, tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -386,12 +395,128 @@ def test_a_booster_that_never_was_one(saved, library):
         lambda content: content.update(task="ranking"),
         lambda content: content.update(library="catboost"),
         lambda content: content.update(ledger={"costs": {}}),
+        lambda content: content.update(task=["classification"]),
+        lambda content: content.update(task={"classification": 1}),
+        lambda content: content.update(library=["xgboost"]),
+        lambda content: content.update(something=1),
+        lambda content: content.update(settings=[]),
+        lambda content: content["settings"].update(memory="cache"),
+        lambda content: content["settings"].update(memory=None),
+        lambda content: content["settings"].update(n_jobs="2"),
+        lambda content: content["settings"].update(n_jobs=10**9),
+        lambda content: content["settings"].update(verbose="yes"),
+        lambda content: content["settings"].update(budget="much"),
+        lambda content: content["settings"].update(mu=True),
+        lambda content: content["settings"].update(feature_costs=5),
+        lambda content: content["settings"].update(random_state=[1]),
+        lambda content: content["settings"].update(estimator="LGBMClassifier"),
+        lambda content: content["settings"].update(rule={"spec": "Popen", "fields": {}}),
+        lambda content: content["estimator"].update(params=[]),
+        lambda content: content["estimator"].update(module="os"),
+        lambda content: content["estimator"]["params"].update(n_jobs=10**9),
+        lambda content: content["estimator"]["params"].update(n_jobs=[1]),
+        lambda content: content["estimator"]["params"].update(importance_type=3),
+        lambda content: content["estimator"]["params"].update(missing="nothing"),
+        lambda content: content["estimator"]["params"].update(forcedsplits_filename="/etc/passwd"),
+        lambda content: content["estimator"]["params"].update(machines="10.0.0.1:80"),
+        lambda content: content.update(n_features="3"),
+        lambda content: content.update(n_features=True),
+        lambda content: content.update(feature_names="abc"),
+        lambda content: content.update(feature_names=["a", "b"]),
+        lambda content: content.update(feature_names=[1, 2, 3]),
+        lambda content: content.update(categorical=[5]),
+        lambda content: content.update(categorical=["a"]),
+        lambda content: content.update(categories={"dict": [[0, {"tuple": ["x"]}]]}),
+        lambda content: content.update(categories=[]),
+        lambda content: content.update(missing="nan"),
+        lambda content: content.update(unseen="whatever"),
+        lambda content: content.update(n_iter=1.0),
+        lambda content: content.update(n_iter=0),
+        lambda content: content.update(best_iteration="3"),
+        lambda content: content.update(stop_reason=5),
+        lambda content: content.update(evidence={"unknown": 1}),
+        lambda content: content.update(evidence=[1]),
+        lambda content: content.update(evals_result=[]),
+        lambda content: content.update(evals_result={"dict": [["a", {"dict": [["b", ["c"]]]}]]}),
+        lambda content: content.update(feature_cost="free"),
+        lambda content: content.update(paid="draw"),
+        lambda content: content.update(paid=[["draw"]]),
+        lambda content: content.update(classes=["low", "mid", "high"]),
+        lambda content: content["classes"].update(dtype="<U999999"),
+        lambda content: content["classes"].update(array=["low", "low", "high"]),
+        lambda content: content["classes"].update(array=["low", "high"], shape=[2]),
+        lambda content: content["classes"].update(shape=[3, 1]),
+        lambda content: content.update(classes={"array": [], "dtype": "<U1", "shape": [0]}),
     ],
 )
 def test_content_that_nobody_wrote(saved, change):
     tampered(saved, change)
     with pytest.raises(ModelFileError):
         grbb_ext.load(saved)
+
+
+def test_a_poisoned_cache_is_never_opened(saved, tmp_path, monkeypatch):
+    """A file that names a cache of joblib, where pickles lie, made a later fit execute them."""
+    opened = []
+    monkeypatch.setattr("joblib.Memory.__init__", lambda self, *args, **kwargs: opened.append(args))
+    tampered(saved, lambda content: content["settings"].update(memory=str(tmp_path / "cache")))
+    with pytest.raises(ModelFileError, match="never writes the setting 'memory'"):
+        grbb_ext.load(saved)
+    assert opened == []
+
+
+def with_booster(path: Path, data: bytes):
+    """Exchange the booster's file and make the checksums fit."""
+    document, _ = read_folder(path)
+    (path / document.model_file).write_bytes(data)
+    (path / "grbb.json").write_text(replace(document, model_sha256=sha256(data)).text(), encoding="utf-8")
+
+
+@pytest.mark.parametrize("library", ["lightgbm"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"num_leaves=", b"num_leaves=9"),
+        (b"left_child=", b"left_child=7"),
+        (b"num_class=3", b"num_class=30000000"),
+        (b"tree_sizes=", b"tree_sizes=9"),
+        (b"split_feature=", b"split_feature=9"),
+        (b"\nshrinkage", b"\nshrinkage shrinkage"),
+        (b"num_cat=0", b"num_cat=1"),
+    ],
+)
+def test_lightgbm_never_sees_what_our_reader_refuses(saved, library, old, new, monkeypatch):
+    """LightGBM's own loader ends the process at some of these."""
+    monkeypatch.setattr("lightgbm.Booster.__init__", None)
+    _, model = read_folder(saved)
+    assert old in model
+    with_booster(saved, model.replace(old, new, 1))
+    with pytest.raises(ModelFileError, match=r"cannot be loaded \(ValueError: The model cannot be read"):
+        grbb_ext.load(saved)
+
+
+def test_another_reading_of_the_library_is_noticed(saved, monkeypatch):
+    """XGBoost 3.2 ignores the tree weights in a file of 3.4; a model of such a file would predict other numbers."""
+    read = Forest.from_bytes.__func__
+
+    def doubled(cls, data):
+        forest = read(cls, data)
+        return replace(forest, value=2 * forest.value)
+
+    monkeypatch.setattr(Forest, "from_bytes", classmethod(doubled))
+    with pytest.raises(ModelFileError, match="in another way than grbb_ext does"):
+        grbb_ext.load(saved)
+
+
+def test_parameters_that_name_files_are_not_saved(tmp_path):
+    X, code, labeled = rows()
+    (tmp_path / "bins.json").write_text("[]", encoding="utf-8")
+    booster = LGBMClassifier(n_estimators=3, n_jobs=1, forcedbins_filename=str(tmp_path / "bins.json"))
+    model = GRBBClassifier(booster, guard=False).fit(X, np.where(labeled, code, -1))
+    with pytest.warns(UserWarning, match="estimator__forcedbins_filename"):
+        model.save(tmp_path / "model")
+    assert "bins.json" not in (tmp_path / "model/grbb.json").read_text(encoding="utf-8")
+    assert same_bits(grbb_ext.load(tmp_path / "model").decision_function(X), model.decision_function(X))
 
 
 def test_the_library_is_missing(saved, library, monkeypatch):
