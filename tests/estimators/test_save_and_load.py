@@ -46,7 +46,13 @@ def model(classifier):
     X, code, labeled = rows()
     y = np.where(labeled, np.array(["low", "mid", "high"])[code], "?")
     return GRBBClassifier(
-        classifier(), guard=False, feature_costs=SOURCES, mu=0.01, budget=6, unlabeled="?", n_neighbors=5
+        classifier(),
+        graph=RefinedGraph(n_neighbors=5),
+        teacher="graph",
+        feature_costs=SOURCES,
+        mu=0.01,
+        budget=6,
+        unlabeled="?",
     ).fit(X, y)
 
 
@@ -164,10 +170,10 @@ assert not any(name.startswith("grbb_ext") for name in sys.modules)
 def test_the_libraries_load_their_files_without_us(tmp_path):
     X, code, labeled = rows()
     models = {
-        "lightgbm-classification": GRBBClassifier(LGBMClassifier(n_estimators=10, n_jobs=1), guard=False),
-        "lightgbm-regression": GRBBRegressor(LGBMRegressor(n_estimators=10, n_jobs=1), guard=False),
-        "xgboost-classification": GRBBClassifier(XGBClassifier(n_estimators=10, n_jobs=1), guard=False),
-        "xgboost-regression": GRBBRegressor(XGBRegressor(n_estimators=10, n_jobs=1), guard=False),
+        "lightgbm-classification": GRBBClassifier(LGBMClassifier(n_estimators=10, n_jobs=1), teacher="graph"),
+        "lightgbm-regression": GRBBRegressor(LGBMRegressor(n_estimators=10, n_jobs=1), teacher="graph"),
+        "xgboost-classification": GRBBClassifier(XGBClassifier(n_estimators=10, n_jobs=1), teacher="graph"),
+        "xgboost-regression": GRBBRegressor(XGBRegressor(n_estimators=10, n_jobs=1), teacher="graph"),
     }
     for name, model in models.items():
         classes = name.endswith("classification")
@@ -183,7 +189,9 @@ def test_the_libraries_load_their_files_without_us(tmp_path):
 
 def test_a_regressor(regressor, tmp_path):
     X, code, labeled = rows()
-    model = GRBBRegressor(regressor(), guard=False).fit(X.to_numpy(), np.where(labeled, 1e6 + X["a"] + code, np.nan))
+    model = GRBBRegressor(regressor(), teacher="graph").fit(
+        X.to_numpy(), np.where(labeled, 1e6 + X["a"] + code, np.nan)
+    )
     model.save(tmp_path / "model")
     loaded = grbb_ext.load(tmp_path / "model")
     assert type(loaded) is GRBBRegressor
@@ -213,11 +221,10 @@ def test_classes_keep_their_type(classifier, tmp_path, classes):
     marked[~labeled] = None
     if classes.dtype != bool and classes.dtype.kind != "U":
         marked = marked.tolist()  # without a marker among them they would all be labelled
-    model = GRBBClassifier(classifier(), guard=False, classes=classes, unlabeled=None).fit(X, marked)
+    model = GRBBClassifier(classifier(), teacher="graph", unlabeled=None).fit(X, marked, classes=classes)
     model.save(tmp_path / "model")
     loaded = GRBBClassifier.load(tmp_path / "model")
     assert same_bits(loaded.classes_, model.classes_)
-    assert same_bits(loaded.classes, classes)
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
 
 
@@ -229,7 +236,7 @@ def test_categories_keep_their_codes(classifier, tmp_path, categories):
     kind = pd.CategoricalDtype(categories)
     X["color"] = pd.Categorical.from_codes(code % len(categories), dtype=kind)
     X.loc[3, "color"] = None
-    model = GRBBClassifier(classifier(), guard=False).fit(X, np.where(labeled, code % len(categories), -1))
+    model = GRBBClassifier(classifier(), teacher="graph").fit(X, np.where(labeled, code % len(categories), -1))
     model.save(tmp_path / "model")
     loaded = GRBBClassifier.load(tmp_path / "model")
     assert same_bits(loaded.decision_function(X), model.decision_function(X))
@@ -244,7 +251,7 @@ def test_categories_of_polars(classifier, tmp_path, kind):
     X, code, labeled = rows()
     frame = pl.DataFrame({"a": X["b"].to_numpy(), "color": pl.Series(np.array(["red", "green", "blue"])[code])})
     frame = frame.with_columns(pl.col("color").cast(kind))
-    model = GRBBClassifier(classifier(), guard=False).fit(frame, np.where(labeled, code, -1))
+    model = GRBBClassifier(classifier(), teacher="graph").fit(frame, np.where(labeled, code, -1))
     model.save(tmp_path / "model")
     loaded = grbb_ext.load(tmp_path / "model")
     assert same_bits(loaded.decision_function(frame), model.decision_function(frame))
@@ -255,7 +262,7 @@ def test_categories_of_polars(classifier, tmp_path, kind):
 def test_categories_that_json_lacks_are_refused_when_saving(classifier, tmp_path):
     X, code, labeled = rows()
     X["day"] = pd.Categorical.from_codes(code, categories=pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03"]))
-    model = GRBBClassifier(classifier(), guard=False).fit(X, np.where(labeled, code, -1))
+    model = GRBBClassifier(classifier(), teacher="graph").fit(X, np.where(labeled, code, -1))
     with pytest.raises(ValueError, match=r"categories of X cannot be saved: .*Timestamp.*Turn them into text"):
         model.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
@@ -266,7 +273,7 @@ def test_the_best_round_survives(classifier, library, tmp_path):
     patience = {"lightgbm": "early_stopping_round", "xgboost": "early_stopping_rounds"}[library]
     booster = classifier(n_estimators=200, learning_rate=0.5, **{patience: 3})
     noisy = np.random.default_rng(1).permutation(code)
-    model = GRBBClassifier(booster, guard=False).fit(X, np.where(labeled, code, -1), eval_set=[(X, noisy)])
+    model = GRBBClassifier(booster, teacher="graph").fit(X, np.where(labeled, code, -1), eval_set=[(X, noisy)])
     assert model.n_iter_ < 200
     model.save(tmp_path / "model")
     loaded = GRBBClassifier.load(tmp_path / "model")
@@ -280,7 +287,7 @@ def test_the_best_round_survives(classifier, library, tmp_path):
 def test_a_number_that_means_missing_survives(tmp_path):
     X, code, labeled = rows()
     X.iloc[::7, 0] = -999.0
-    model = GRBBClassifier(XGBClassifier(n_estimators=5, missing=-999.0, n_jobs=1), guard=False).fit(
+    model = GRBBClassifier(XGBClassifier(n_estimators=5, missing=-999.0, n_jobs=1), teacher="graph").fit(
         X, np.where(labeled, code, -1)
     )
     model.save(tmp_path / "model")
@@ -301,7 +308,7 @@ def test_settings_that_json_lacks_are_named(classifier, library, tmp_path):
     X, code, labeled = rows()
     name = {"lightgbm": "random_state", "xgboost": "callbacks"}[library]
     booster = classifier(**{name: {"random_state": np.random.RandomState(0), "callbacks": [TrainingCallback()]}[name]})
-    model = GRBBClassifier(booster, guard=False, graph=sp.eye_array(120, k=1) + sp.eye_array(120, k=-1))
+    model = GRBBClassifier(booster, teacher="graph", graph=sp.eye_array(120, k=1) + sp.eye_array(120, k=-1))
     model.set_params(propagation="harmonic").fit(X, np.where(labeled, code, -1))
     with pytest.warns(UserWarning, match=f"estimator__{name}, graph"):
         model.save(tmp_path / "model")
@@ -311,19 +318,9 @@ def test_settings_that_json_lacks_are_named(classifier, library, tmp_path):
     assert same_bits(loaded.decision_function(X), model.decision_function(X))
 
 
-def test_a_cache_is_not_saved(classifier, tmp_path):
-    X, code, labeled = rows()
-    model = GRBBClassifier(classifier(), guard=False, memory=str(tmp_path / "cache")).fit(
-        X, np.where(labeled, code, -1)
-    )
-    model.save(tmp_path / "model")
-    assert GRBBClassifier.load(tmp_path / "model").memory is None
-    assert "cache" not in (tmp_path / "model/grbb.json").read_text(encoding="utf-8")
-
-
 def test_without_an_estimator_of_the_user(tmp_path):
     X, code, labeled = rows()
-    model = GRBBClassifier(guard=False).fit(X, np.where(labeled, code, -1))
+    model = GRBBClassifier(teacher="graph").fit(X, np.where(labeled, code, -1))
     model.save(tmp_path / "model")
     loaded = GRBBClassifier.load(tmp_path / "model")
     assert loaded.estimator is None
@@ -336,7 +333,9 @@ def test_subclasses(classifier, library, tmp_path):
 
     wrapped = type("Theirs", (type(classifier()),), {})
     X, code, labeled = rows()
-    Mine(wrapped(n_estimators=3, n_jobs=1), guard=False).fit(X, np.where(labeled, code, -1)).save(tmp_path / "model")
+    Mine(wrapped(n_estimators=3, n_jobs=1), teacher="graph").fit(X, np.where(labeled, code, -1)).save(
+        tmp_path / "model"
+    )
     assert type(Mine.load(tmp_path / "model")) is Mine
     assert type(grbb_ext.load(tmp_path / "model")) is GRBBClassifier
 
@@ -512,7 +511,7 @@ def test_parameters_that_name_files_are_not_saved(tmp_path):
     X, code, labeled = rows()
     (tmp_path / "bins.json").write_text("[]", encoding="utf-8")
     booster = LGBMClassifier(n_estimators=3, n_jobs=1, forcedbins_filename=str(tmp_path / "bins.json"))
-    model = GRBBClassifier(booster, guard=False).fit(X, np.where(labeled, code, -1))
+    model = GRBBClassifier(booster, teacher="graph").fit(X, np.where(labeled, code, -1))
     with pytest.warns(UserWarning, match="estimator__forcedbins_filename"):
         model.save(tmp_path / "model")
     assert "bins.json" not in (tmp_path / "model/grbb.json").read_text(encoding="utf-8")
