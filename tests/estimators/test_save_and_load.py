@@ -21,7 +21,7 @@ from xgboost import XGBClassifier, XGBRegressor
 from xgboost.callback import TrainingCallback
 
 import grbb_ext
-from grbb_ext import FeatureCosts, Forest, GRBBClassifier, GRBBRegressor, ModelFileError
+from grbb_ext import FeatureCosts, Forest, GRBBClassifier, GRBBRegressor, ModelFileError, RefinedGraph
 from grbb_ext.persistence import read_folder, sha256
 
 SOURCES = FeatureCosts(
