@@ -52,9 +52,8 @@ html_copy_source = False
 
 #: What packages export for other packages only: it has no entry.
 _INTERNAL = {
-    "table": "Matrix Scale TreeColumns Unseen check_container check_magnitude "
-    "column_factors column_names column_positions fill_missing graph_columns is_frame join_schemas listed_categories "
-    "prepare_columns principal_columns read_column read_columns read_frame row_keys stack_tables",
+    "table": "Matrix Scale Unseen check_magnitude column_names is_frame join_schemas listed_categories read_column "
+    "row_keys stack_tables",
     "graph": "GRAPHS NeighborLists NodeIndex PreparedGraph Weights nearest_neighbors prepare_graph",
     "propagation": "PROPAGATIONS ConjugateGradientSolver DirectSolver among_all node_matrix reachable_shares",
     "teacher": "TEACHERS Lesson centered_labels finish_targets refine sharpened spread teach",
