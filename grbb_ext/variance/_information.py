@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,8 +15,8 @@ from scipy.special import expit
 
 from grbb_ext.losses import Loss, SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
-from grbb_ext.propagation import SmoothPropagation
-from grbb_ext.variance._prior import Array, GraphPrior, Index, KernelPrior, LaplacianPrior
+from grbb_ext.propagation import HarmonicPropagation, SmoothPropagation
+from grbb_ext.variance._prior import Array, GraphPrior, Index, KernelPrior, LaplacianPrior, scaled_factor
 
 Curvature = Literal["logistic", "paper"]
 
@@ -81,16 +81,14 @@ def curvatures(
     >>> found.delta.tolist(), found.slope.tolist()
     ([[0.125]], [[0.25], [0.25]])
     """
-    scores = np.asarray(H, dtype=np.float64)
-    if isinstance(loss, SquaredErrorLoss):
-        ones = np.ones((labeled.size, 1))
-        return Curvatures(
-            np.maximum(weight[:, None], _SMALLEST), weight[:, None] ** 2 * ones, np.ones((scores.size, 1))
-        )
-    p = np.asarray(loss.mean(scores)).reshape(scores.shape[0], -1)
-    slope = p * (1.0 - p)
-    unweighted = slope[labeled] * (p[labeled] if curvature == "paper" else 1.0)
     w = weight[:, None]
+    p = np.asarray(loss.mean(np.asarray(H, dtype=np.float64))).reshape(len(H), -1)
+    if isinstance(loss, SquaredErrorLoss):
+        slope = np.ones_like(p)
+        unweighted = slope[labeled]
+    else:
+        slope = p * (1.0 - p)
+        unweighted = slope[labeled] * (p[labeled] if curvature == "paper" else 1.0)
     return Curvatures(np.maximum(w * unweighted, _SMALLEST), w**2 * unweighted, slope)
 
 
@@ -230,17 +228,16 @@ def _laplace(K: Array, y: Array, w: Array, alpha: Array) -> float:
         f = K @ a
         return float(w @ (y * f - np.logaddexp(0.0, f)) - 0.5 * a @ f)
 
-    value = objective(alpha)
-    if value < objective(np.zeros_like(alpha)):
+    if objective(alpha) < objective(np.zeros_like(alpha)):
         alpha[:] = 0.0
-        value = objective(alpha)
+    value = objective(alpha)
     for _ in range(_NEWTON_STEPS):
         f = K @ alpha
         p = expit(f)
         delta = w * p * (1.0 - p)
         root = np.sqrt(delta)
         b = delta * f + w * (y - p)
-        step = b - root * cho_solve(_scaled_factor(K, root), root * (K @ b), check_finite=False) - alpha
+        step = b - root * cho_solve(scaled_factor(K, root), root * (K @ b), check_finite=False) - alpha
         length = 1.0
         while (new := objective(alpha + length * step)) < value and length > 1e-4:
             length /= 2
@@ -251,17 +248,8 @@ def _laplace(K: Array, y: Array, w: Array, alpha: Array) -> float:
         if gained < 1e-9 * max(1.0, abs(value)):
             break
     p = expit(K @ alpha)
-    factor, _ = _scaled_factor(K, np.sqrt(w * p * (1.0 - p)))
+    factor, _ = scaled_factor(K, np.sqrt(w * p * (1.0 - p)))
     return value - float(np.log(factor.diagonal()).sum())
-
-
-def _scaled_factor(K: Array, root: Array) -> tuple[Array, bool]:
-    """Return the Cholesky factor of I + diag(root) K diag(root), for `cho_solve`."""
-    B = K * root
-    B *= root[:, None]
-    B.flat[:: root.size + 1] += 1.0
-    factor: tuple[Array, bool] = cho_factor(B, overwrite_a=True, check_finite=False)
-    return factor
 
 
 def _restricted(K: Array, t: Array, w: Array) -> tuple[float, float]:
@@ -278,8 +266,8 @@ def _restricted(K: Array, t: Array, w: Array) -> tuple[float, float]:
 
 # What depends on the graph and the labels only is kept as long as the objective, which is immutable: the prior, and
 # the marginal likelihood at each lam given (None: at the lam where it is largest).
-_known: WeakKeyDictionary[GRBBObjective, tuple[GraphPrior, dict[float | None, MarginalLikelihood]]]
-_known = WeakKeyDictionary()
+_known: WeakKeyDictionary[GRBBObjective, GraphPrior] = WeakKeyDictionary()
+_likelihoods: WeakKeyDictionary[GraphPrior, dict[float | None, MarginalLikelihood]] = WeakKeyDictionary()
 
 
 def prior_of(obj: GRBBObjective) -> GraphPrior:
@@ -302,26 +290,6 @@ def prior_of(obj: GRBBObjective) -> GraphPrior:
     >>> type(prior_of(obj)).__name__
     'KernelPrior'
     """
-    return _model(obj)[0]
-
-
-def lam_in_use(obj: GRBBObjective, lam: float | None) -> tuple[MarginalLikelihood, bool]:
-    """Return lam as given, as the objective's, or by marginal likelihood; and whether it was the last.
-
-    The search is made once for each objective.
-    """
-    if lam is not None and not (np.isfinite(lam) and lam > 0):
-        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
-    prior, known = _model(obj)
-    given = float(lam) if lam is not None else (obj.lam_ or None)
-    if given not in known:
-        if given is not None and not isinstance(obj.loss_, SquaredErrorLoss):
-            return MarginalLikelihood(given, float("nan"), False, 1.0), False
-        known[given] = choose_lam(prior, obj.labeled_targets_, obj.labeled_weight_, obj.loss_, given)
-    return known[given], given is None
-
-
-def _model(obj: GRBBObjective) -> tuple[GraphPrior, dict[float | None, MarginalLikelihood]]:
     if obj in _known:
         return _known[obj]
     operator = obj.propagation_
@@ -331,9 +299,26 @@ def _model(obj: GRBBObjective) -> tuple[GraphPrior, dict[float | None, MarginalL
             "another rule on the same rows; it need not be the one that trained the scores."
         )
     prior: GraphPrior
-    if operator.kind == "smooth":
-        prior = KernelPrior(cast("SmoothPropagation", operator))
+    if isinstance(operator, SmoothPropagation):
+        prior = KernelPrior(operator)
     else:
-        prior = LaplacianPrior(operator, obj.P_bar_ if operator.kind in ("harmonic", "nonlocal") else None)
+        prior = LaplacianPrior(operator, obj.P_bar_ if isinstance(operator, HarmonicPropagation) else None)
     # Of two threads that come here at once, both go on with the same prior.
-    return _known.setdefault(obj, (prior, {}))
+    return _known.setdefault(obj, prior)
+
+
+def lam_in_use(obj: GRBBObjective, lam: float | None) -> tuple[MarginalLikelihood, bool]:
+    """Return lam as given, as the objective's, or by marginal likelihood; and whether it was the last.
+
+    The search is made once for each objective.
+    """
+    if lam is not None and not (np.isfinite(lam) and lam > 0):
+        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
+    prior = prior_of(obj)
+    known = _likelihoods.setdefault(prior, {})
+    given = float(lam) if lam is not None else (obj.lam_ or None)
+    if given not in known:
+        if given is not None and not isinstance(obj.loss_, SquaredErrorLoss):
+            return MarginalLikelihood(given, float("nan"), False, 1.0), False
+        known[given] = choose_lam(prior, obj.labeled_targets_, obj.labeled_weight_, obj.loss_, given)
+    return known[given], given is None

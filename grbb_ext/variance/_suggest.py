@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.preprocessing import normalize
 
 from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
@@ -75,13 +76,13 @@ def kernel_columns(propagation: Propagation, random: np.random.Generator) -> Arr
     ndarray of shape (N, 32)
         Columns for k-means.
     """
-    if propagation.kind != "smooth":
-        propagation = Smooth().operator(propagation.W, propagation.labeled, verbose=propagation.verbose)
-    smooth = cast("SmoothPropagation", propagation)
-    projection = random.normal(size=(smooth.reachable.size, _N_GRAPH_COLUMNS)).astype(np.float32)
-    image = np.asarray(smooth.kernel_product(projection, rough=True), dtype=np.float64)
-    length = np.linalg.norm(image, axis=1, keepdims=True)
-    return np.asarray(image / np.where(length > 0, length, 1.0))
+    if not isinstance(propagation, SmoothPropagation):
+        propagation = SmoothPropagation(
+            propagation.W, propagation.labeled, Smooth(), n_jobs=propagation.n_jobs, verbose=propagation.verbose
+        )
+    projection = random.normal(size=(propagation.n_rows, _N_GRAPH_COLUMNS)).astype(np.float32)
+    image = propagation.kernel_product(projection, rough=True).astype(np.float64)
+    return np.asarray(normalize(image))
 
 
 def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: np.random.Generator) -> Index:
@@ -117,26 +118,15 @@ def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: 
     n_clusters = min(labeled.size + k, columns.shape[0])
     kind = KMeans if columns.shape[0] <= _FULL_K_MEANS_UP_TO else MiniBatchKMeans
     found = kind(n_clusters, n_init=3, random_state=int(random.integers(2**31))).fit(columns)
-    cluster = found.labels_
+    cluster, at = found.labels_, found.labels_[candidates]
     size = np.bincount(cluster, minlength=n_clusters)
-    covered = np.zeros(n_clusters, dtype=bool)
-    covered[cluster[labeled]] = True
-    centers = found.cluster_centers_[cluster[candidates]]
-    if sp.issparse(columns):
-        x = columns[candidates]
-        distance = x.multiply(x).sum(axis=1) - 2.0 * x.multiply(centers).sum(axis=1) + (centers**2).sum(axis=1)
-    else:
-        distance = np.linalg.norm(columns[candidates] - centers, axis=1)
-    nearest_first = candidates[np.argsort(distance, kind="stable")]
+    covered = np.isin(at, cluster[labeled])
+    distance = np.linalg.norm(columns[candidates] - found.cluster_centers_[at], axis=1)
     # One row of each cluster in the order wanted, then a second of each, and so on.
-    rank = np.zeros(columns.shape[0], dtype=np.intp)
-    seen = np.zeros(n_clusters, dtype=np.intp)
-    for row in nearest_first:
-        rank[row] = seen[cluster[row]]
-        seen[cluster[row]] += 1
-    at = cluster[candidates]
-    order = np.lexsort((candidates, -size[at], covered[at], rank[candidates]))
-    return candidates[order[:k]]
+    nearest_first = np.lexsort((distance, at))
+    rank = np.empty_like(nearest_first)
+    rank[nearest_first] = np.arange(at.size) - np.searchsorted(at[nearest_first], at[nearest_first])
+    return candidates[np.lexsort((candidates, -size[at], covered, rank))[:k]]
 
 
 @dataclass(frozen=True)
@@ -230,7 +220,7 @@ def suggest_labels(
     >>> suggested.rows.tolist(), suggested.expected_drop.round(3).tolist()
     ([5, 6], [0.123, 0.033])
     """
-    if strategy not in ("a-optimal", "k-means", "uncertainty", "random"):
+    if strategy not in get_args(Strategy):
         raise ValueError(f"strategy must be 'a-optimal', 'k-means', 'uncertainty' or 'random', got {strategy!r}.")
     k = positive_int(k, "k")
     if n_candidates is not None and n_candidates < k:
@@ -249,24 +239,24 @@ def suggest_labels(
             f"k={k} labels are wanted, but only {everyone.size} unlabelled rows are within reach of a label."
         )
 
-    looked_at, rows = everyone, everyone[:0]
+    # The curvature that a label of weight 1 would have at each row.
+    at_all = curvatures(H, np.arange(obj.n_rows_), np.ones(obj.n_rows_), obj.loss_, "logistic")
+    delta = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, "logistic").delta
+    posterior = partial(FrozenPosterior, prior, delta, at_all.slope, at_all.delta, chosen.lam)
+    looked_at = everyone
     if strategy == "a-optimal":
         most = n_candidates or (obj.n_rows_ if obj.n_rows_ <= _ALL_UP_TO else max(_SAMPLE, 2 * k))
         if everyone.size > most:
             looked_at = np.sort(random.choice(everyone, most, replace=False))
-    elif strategy == "random":
-        rows = random.choice(everyone, k, replace=False)
-    elif strategy == "uncertainty":
-        rows = most_uncertain(np.asarray(obj.loss_.mean(H)), everyone, k)
+        rows, drops = _greedy(posterior(looked_at), k)
     else:
-        rows = spread_out(_columns(obj, X, random), obj.labeled_, everyone, k, random)
-
-    # The curvature that a label of weight 1 would have at each row.
-    at_all = curvatures(H, np.arange(obj.n_rows_), np.ones(obj.n_rows_), obj.loss_, "logistic")
-    delta = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, "logistic").delta
-    greedy = strategy == "a-optimal"
-    posterior = FrozenPosterior(prior, delta, at_all.slope, at_all.delta, chosen.lam, looked_at if greedy else rows[:0])
-    rows, drops = _greedy(posterior, k) if greedy else (rows, posterior.drops_in_order(rows))
+        if strategy == "random":
+            rows = random.choice(everyone, k, replace=False)
+        elif strategy == "uncertainty":
+            rows = most_uncertain(np.asarray(obj.loss_.mean(H)), everyone, k)
+        else:
+            rows = spread_out(_columns(obj, X, random), obj.labeled_, everyone, k, random)
+        drops = posterior(rows[:0]).drops_in_order(rows)
     message = ""
     if looked_at.size < everyone.size:
         message = f"{looked_at.size} of {everyone.size} unlabelled rows, drawn at random, were looked at. "
