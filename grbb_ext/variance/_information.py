@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from grbb_ext.losses import Loss, SquaredErrorLoss
-from grbb_ext.objective import GRBBObjective
+from grbb_ext.objective import GRBBObjective, check_raw_scores
 from grbb_ext.propagation import HarmonicPropagation, SmoothPropagation
 from grbb_ext.variance._prior import Array, GraphPrior, Index, KernelPrior, LaplacianPrior, scaled_factor
 
 Curvature = Literal["logistic", "paper"]
 
 # The curvature at a score of 28: below it a label adds next to nothing, and the information must stay positive.
-_SMALLEST = 1e-12
+SMALLEST = 1e-12
 
 
-@dataclass(frozen=True)
-class Curvatures:
+class Curvatures(NamedTuple):
     """Curvatures and slopes, one column per output.
 
     Attributes
@@ -44,9 +42,7 @@ class Curvatures:
     slope: Array
 
 
-def curvatures(
-    H: NDArray[np.floating[Any]], labeled: Index, weight: Array, loss: Loss, curvature: Curvature
-) -> Curvatures:
+def curvatures(obj: GRBBObjective, raw_scores: ArrayLike, curvature: Curvature = "logistic") -> Curvatures:
     r"""Evaluate curvatures and slopes at the raw scores.
 
     .. math:: \Delta_i = w_i\, p_i (1 - p_i) \text{ (logistic) or } w_i\, p_i^2 (1 - p_i) \text{ (paper)}, \qquad
@@ -58,15 +54,11 @@ def curvatures(
 
     Parameters
     ----------
-    H : ndarray of shape (N,) or (N, K)
-        Raw scores.
-    labeled : ndarray of int of shape (n,)
-        The labelled rows.
-    weight : ndarray of shape (n,)
-        The weights of their losses.
-    loss : Loss
-        The loss.
-    curvature : {"logistic", "paper"}
+    obj : GRBBObjective
+        The loss, the labelled rows and their weights.
+    raw_scores : array-like of shape (N,) or (N, K)
+        Raw scores on all rows.
+    curvature : {"logistic", "paper"}, default="logistic"
         The formula.
 
     Returns
@@ -76,20 +68,22 @@ def curvatures(
 
     Examples
     --------
-    >>> from grbb_ext.losses import LogisticLoss
-    >>> found = curvatures(np.zeros(2), np.array([0]), np.ones(1), LogisticLoss(), "paper")
+    >>> from grbb_ext import grbb_objective
+    >>> obj = grbb_objective(None, [0, 1, -1], graph=[[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = curvatures(obj, np.zeros(3), "paper")
     >>> found.delta.tolist(), found.slope.tolist()
-    ([[0.125]], [[0.25], [0.25]])
+    ([[0.125], [0.125]], [[0.25], [0.25], [0.25]])
     """
-    w = weight[:, None]
-    p = np.asarray(loss.mean(np.asarray(H, dtype=np.float64))).reshape(len(H), -1)
-    if isinstance(loss, SquaredErrorLoss):
+    H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    p = np.asarray(obj.loss_.mean(H), dtype=np.float64).reshape(obj.n_rows_, -1)
+    if isinstance(obj.loss_, SquaredErrorLoss):
         slope = np.ones_like(p)
-        unweighted = slope[labeled]
+        unweighted = slope[obj.labeled_]
     else:
         slope = p * (1.0 - p)
-        unweighted = slope[labeled] * (p[labeled] if curvature == "paper" else 1.0)
-    return Curvatures(np.maximum(w * unweighted, _SMALLEST), w**2 * unweighted, slope)
+        unweighted = slope[obj.labeled_] * (p[obj.labeled_] if curvature == "paper" else 1.0)
+    w = obj.labeled_weight_[:, None]
+    return Curvatures(np.maximum(w * unweighted, SMALLEST), w**2 * unweighted, slope)
 
 
 # In units of the lam at which scores have a prior standard deviation of 1: from a deviation of 5 logits, to which

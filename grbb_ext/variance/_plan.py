@@ -91,23 +91,18 @@ class LabelPlan:
         for curve in self.curves:
             name = "forecast" if curve.feature_budget is None else f"budget {curve.feature_budget:g}"
             (line,) = ax.plot(curve.n_labels, curve.variance, label=name)
+            measured = curve.measured_n_labels, curve.measured_variance, curve.measured_accuracy
             if curve.measured_n_labels.size:
-                ax.plot(curve.measured_n_labels, curve.measured_variance, "o", color=line.get_color(), ms=4)
-                for n, v, a in zip(
-                    curve.measured_n_labels, curve.measured_variance, curve.measured_accuracy, strict=True
-                ):
-                    if np.isfinite(a):
-                        ax.annotate(f"{a:.2f}", (n, v), textcoords="offset points", xytext=(3, 3), fontsize=8)
+                ax.plot(*measured[:2], "o", color=line.get_color(), ms=4)
+            for n, v, accuracy in zip(*measured, strict=True):
+                if np.isfinite(accuracy):
+                    ax.annotate(f"{accuracy:.2f}", (n, v), textcoords="offset points", xytext=(3, 3), fontsize=8)
         start = int(self.curves[0].n_labels[0])
         ax.axvline(start + self.n_labels, color="0.6", lw=1, ls="--", label=f"buy {self.n_labels}")
-        ax.set_xlabel("labels")
-        ax.set_ylabel("mean posterior variance")
-        ax.set_ylim(bottom=0)
+        ax.set(xlabel="labels", ylabel="mean posterior variance", ylim=(0, None))
         ax.legend()
-        dollars = ax.secondary_xaxis(
-            "top", functions=(lambda n: (n - start) * self.price, lambda d: d / self.price + start)
-        )
-        dollars.set_xlabel("price of the labels bought")
+        in_money = (lambda n: (n - start) * self.price, lambda d: d / self.price + start)
+        ax.secondary_xaxis("top", functions=in_money).set_xlabel("price of the labels bought")
         return ax
 
 
@@ -216,37 +211,24 @@ def _measure(
     y_valid: ArrayLike | None,
     random_state: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Retrain with a quarter, half and all of the labels."""
+    """Retrain with a quarter, half and all of the labels, at random but one of each class first."""
     if train is None:
         return np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
-    order, fewest = _nested_order(obj, np.random.default_rng(random_state))
-    counts, variances, accuracies = [], [], []
+    order = np.random.default_rng(random_state).permutation(obj.labeled_)
+    first = np.unique(obj.y_[order], return_index=True)[1] if obj.classes_ is not None else np.array([0])
+    order = np.concatenate([order[first], np.delete(order, first)])
+    measured = []
     for part in (4, 2, 1):
-        kept = order[: max(fewest, order.size // part)]
-        smaller = obj if part == 1 else _with_only(obj, kept)
+        kept = order[: max(first.size, order.size // part)]
+        y = obj.y_
+        y[np.setdiff1d(obj.labeled_, kept)] = np.nan if obj.classes_ is None else obj.unlabeled_
+        smaller = obj if part == 1 else obj.with_labels(y)
         scores, scores_valid = train(smaller, budget)
-        counts.append(kept.size)
-        variances.append(prediction_variance(smaller, scores, lam=lam, kind="fisher").mean)
-        accuracies.append(np.nan if y_valid is None else np.mean(obj.predict(scores_valid) == np.asarray(y_valid)))
-    return np.array(counts), np.array(variances), np.array(accuracies)
-
-
-def _nested_order(obj: GRBBObjective, random: np.random.Generator) -> tuple[NDArray[np.intp], int]:
-    """Return the labelled rows at random but one of each class first, and how many classes these are."""
-    order = random.permutation(obj.labeled_.size)
-    targets = obj.labeled_targets_[order]
-    if obj.classes_ is None:
-        return obj.labeled_[order], 1
-    code = targets if targets.ndim == 1 else targets.argmax(axis=1)
-    first = np.unique(code, return_index=True)[1]
-    return obj.labeled_[np.concatenate([order[first], np.delete(order, first)])], first.size
-
-
-def _with_only(obj: GRBBObjective, kept: NDArray[np.intp]) -> GRBBObjective:
-    """Return the objective with the labels of these rows only."""
-    y = obj.y_
-    y[np.setdiff1d(obj.labeled_, kept)] = np.nan if obj.classes_ is None else obj.unlabeled_
-    return obj.with_labels(y)
+        variance = prediction_variance(smaller, scores, lam=lam, kind="fisher").mean
+        right = np.nan if y_valid is None else np.mean(obj.predict(scores_valid) == np.asarray(y_valid))
+        measured.append((kept.size, variance, right))
+    n_labels, variances, accuracies = np.transpose(measured)
+    return n_labels.astype(np.intp), variances, accuracies
 
 
 def _recommend(curves: list[LabelCurve], price: float, share: float, money: float | None) -> tuple[int, str]:

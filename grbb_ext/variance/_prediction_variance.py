@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
-from grbb_ext.objective import GRBBObjective, check_raw_scores
+from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import Curvature, Curvatures, curvatures, lam_in_use, prior_of
 from grbb_ext.variance._prior import Array, GraphPrior, Product
 from grbb_ext.variance._trace import Kind, TraceEstimate, dense_diagonal, hutchpp, schur_diagonal, squared_norm
@@ -166,14 +166,13 @@ def prediction_variance(
     if method == "stochastic" and per_row:
         raise ValueError("method='stochastic' estimates the mean only. For per_row=True use method='schur' or 'auto'.")
     prior = prior_of(obj)
-    H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    found = curvatures(obj, raw_scores, curvature)
     if method == "dense" and obj.n_rows_ > _DENSE_AT_MOST:
         raise ValueError(
             f"method='dense' inverts an N x N matrix, and N is {obj.n_rows_}. Use method='schur' or 'auto'."
         )
 
     chosen, lam_chosen = lam_in_use(obj, lam)
-    found = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, curvature)
     used = _method(kind, per_row, prior, obj.n_outputs_) if method == "auto" else method
     messages = []
     if lam_chosen:

@@ -161,9 +161,9 @@ class GraphPrior(ABC):
         """Return the prior covariance of the labelled scores, of shape (n, n), vague where Q has no precision."""
 
     @property
-    @abstractmethod
     def typical_lam(self) -> float:
-        """The lam at which labelled scores have a prior standard deviation of about 1."""
+        """The lam at which labelled scores have a prior standard deviation of about 1: 1 where Q is scaled for that."""
+        return 1.0
 
 
 def scaled_factor(K: Array, root: Array) -> tuple[Array, bool]:
@@ -321,9 +321,6 @@ class KernelPrior(GraphPrior):
 
     _propagation: SmoothPropagation
 
-    def __init__(self, propagation: SmoothPropagation) -> None:
-        super().__init__(propagation)
-
     def _make_columns(self) -> NDArray[np.floating[Any]]:
         return self.residual_product(self.scatter(np.eye(self.labeled.size), self.labeled))
 
@@ -387,13 +384,10 @@ class KernelPrior(GraphPrior):
         reached = np.flatnonzero(nodes.reachable)
         eigenvalues, U = np.linalg.eigh(normalized_laplacian(nodes.W).toarray()[np.ix_(reached, reached)])
         root = U * np.sqrt(operator.kernel_scale * (np.maximum(eigenvalues, 0.0) + operator.tau_) ** -operator.power)
-        return np.asarray(operator.Z[self.reachable][:, reached] @ root) if operator is not nodes else root
+        if isinstance(operator, NodePropagation):
+            root = operator.Z[self.reachable][:, reached] @ root
+        return np.asarray(root)
 
     def labeled_covariance(self, lam: float) -> Array:
         """Return K_ll / lam."""
         return self._propagation.kernel_block / lam
-
-    @property
-    def typical_lam(self) -> float:
-        """1, since K has a mean diagonal of 1 on labelled rows."""
-        return 1.0

@@ -8,15 +8,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
 from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
-from grbb_ext.objective import GRBBObjective, check_raw_scores
-from grbb_ext.propagation import Propagation, Smooth, SmoothPropagation
+from grbb_ext.objective import GRBBObjective
+from grbb_ext.propagation import Smooth, SmoothPropagation
 from grbb_ext.table import DistanceSpace, read_table
 from grbb_ext.variance._frozen_posterior import FrozenPosterior
-from grbb_ext.variance._information import curvatures, lam_in_use, prior_of
+from grbb_ext.variance._information import SMALLEST, curvatures, lam_in_use, prior_of
 from grbb_ext.variance._prior import Array, Index
 
 Strategy = Literal["a-optimal", "k-means", "uncertainty", "random"]
@@ -32,7 +33,7 @@ def most_uncertain(probability: Array, candidates: Index, k: int) -> Index:
 
     Parameters
     ----------
-    probability : ndarray of shape (N,) or (N, K)
+    probability : ndarray of shape (N, K)
         Class probabilities.
     candidates : ndarray of int
         Rows to choose from.
@@ -46,43 +47,45 @@ def most_uncertain(probability: Array, candidates: Index, k: int) -> Index:
 
     Examples
     --------
-    >>> most_uncertain(np.array([0.9, 0.4, 0.52, 0.0]), np.array([0, 1, 2, 3]), 2).tolist()
+    >>> p = np.array([0.9, 0.4, 0.52, 0.0])
+    >>> most_uncertain(np.column_stack([1 - p, p]), np.array([0, 1, 2, 3]), 2).tolist()
     [2, 1]
     """
-    p = probability[candidates]
-    if p.ndim == 1:
-        margin = np.abs(2.0 * p - 1.0)
-    else:
-        top = np.partition(p, -2, axis=1)
-        margin = top[:, -1] - top[:, -2]
-    return candidates[np.argsort(margin, kind="stable")[:k]]
+    top = np.partition(probability[candidates], -2, axis=1)
+    return candidates[np.argsort(top[:, -1] - top[:, -2], kind="stable")[:k]]
 
 
-def kernel_columns(propagation: Propagation, random: np.random.Generator) -> Array:
-    r"""Return 32 numbers for each row whose distances are those of the graph, where the rows are not given.
+def cluster_columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> Any:
+    r"""Return what k-means works on: the rows, scaled as for the graph, or 32 columns made from the graph.
 
-    They are the row's entries of :math:`K \Omega`, with K the kernel of the smooth operator and :math:`\Omega` random
-    normal: a random projection of the kernel's columns, each row divided by its length.
+    Where the rows are not given, a row has its entries of :math:`K \Omega`, with K the kernel of the smooth operator
+    and :math:`\Omega` random normal: a random projection of the kernel's columns, each row divided by its length.
 
     Parameters
     ----------
-    propagation : Propagation
-        The operator; where it is not the smooth one, that of the same graph is made.
+    obj : GRBBObjective
+        The objective. Where its operator is not the smooth one, that of the same graph is made.
+    X : array-like, sparse matrix, frame or None
+        The rows.
     random : numpy.random.Generator
         The source of the projection.
 
     Returns
     -------
-    ndarray of shape (N, 32)
-        Columns for k-means.
+    ndarray or csr_array of shape (N, d)
+        The columns.
     """
-    if not isinstance(propagation, SmoothPropagation):
-        propagation = SmoothPropagation(
-            propagation.W, propagation.labeled, Smooth(), n_jobs=propagation.n_jobs, verbose=propagation.verbose
-        )
-    projection = random.normal(size=(propagation.n_rows, _N_GRAPH_COLUMNS)).astype(np.float32)
-    image = propagation.kernel_product(projection, rough=True).astype(np.float64)
-    return np.asarray(normalize(image))
+    if X is not None:
+        table = read_table(X)
+        if table.n_rows != obj.n_rows_:
+            raise ValueError(f"X has {table.n_rows} rows but the objective has {obj.n_rows_}: they must match.")
+        return DistanceSpace.fit_transform(table)[1].astype(np.float64)
+    operator = obj.propagation_
+    assert operator is not None
+    if not isinstance(operator, SmoothPropagation):
+        operator = SmoothPropagation(operator.W, operator.labeled, Smooth(), verbose=operator.verbose)
+    projection = random.normal(size=(obj.n_rows_, _N_GRAPH_COLUMNS)).astype(np.float32)
+    return normalize(operator.kernel_product(projection, rough=True).astype(np.float64))
 
 
 def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: np.random.Generator) -> Index:
@@ -113,8 +116,6 @@ def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: 
     >>> spread_out(X, np.array([0]), np.array([1, 2, 3, 4, 5]), 2, np.random.default_rng(0)).tolist()
     [3, 5]
     """
-    from sklearn.cluster import KMeans, MiniBatchKMeans
-
     n_clusters = min(labeled.size + k, columns.shape[0])
     kind = KMeans if columns.shape[0] <= _FULL_K_MEANS_UP_TO else MiniBatchKMeans
     found = kind(n_clusters, n_init=3, random_state=int(random.integers(2**31))).fit(columns)
@@ -228,21 +229,18 @@ def suggest_labels(
     if strategy == "uncertainty" and isinstance(obj.loss_, SquaredErrorLoss):
         raise ValueError("strategy='uncertainty' is about class probabilities. For squared error use 'a-optimal'.")
     prior = prior_of(obj)
-    H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    found = curvatures(obj, raw_scores)
     chosen, _ = lam_in_use(obj, lam)
     random = np.random.default_rng(random_state)
-    allowed = prior.reachable.copy()
-    allowed[prior.labeled] = False
-    everyone = np.flatnonzero(allowed)
+    everyone = np.setdiff1d(np.flatnonzero(prior.reachable), prior.labeled)
     if everyone.size < k:
         raise ValueError(
             f"k={k} labels are wanted, but only {everyone.size} unlabelled rows are within reach of a label."
         )
 
-    # The curvature that a label of weight 1 would have at each row.
-    at_all = curvatures(H, np.arange(obj.n_rows_), np.ones(obj.n_rows_), obj.loss_, "logistic")
-    delta = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, "logistic").delta
-    posterior = partial(FrozenPosterior, prior, delta, at_all.slope, at_all.delta, chosen.lam)
+    # The slope is also the curvature that a label of weight 1 would have at each row.
+    added = np.maximum(found.slope, SMALLEST)
+    posterior = partial(FrozenPosterior, prior, found.delta, found.slope, added, chosen.lam)
     looked_at = everyone
     if strategy == "a-optimal":
         most = n_candidates or (obj.n_rows_ if obj.n_rows_ <= _ALL_UP_TO else max(_SAMPLE, 2 * k))
@@ -253,9 +251,9 @@ def suggest_labels(
         if strategy == "random":
             rows = random.choice(everyone, k, replace=False)
         elif strategy == "uncertainty":
-            rows = most_uncertain(np.asarray(obj.loss_.mean(H)), everyone, k)
+            rows = most_uncertain(obj.predict_proba(raw_scores), everyone, k)
         else:
-            rows = spread_out(_columns(obj, X, random), obj.labeled_, everyone, k, random)
+            rows = spread_out(cluster_columns(obj, X, random), obj.labeled_, everyone, k, random)
         drops = posterior(rows[:0]).drops_in_order(rows)
     message = ""
     if looked_at.size < everyone.size:
@@ -276,14 +274,3 @@ def _greedy(posterior: FrozenPosterior, k: int) -> tuple[Index, Array]:
         chosen.append(int(np.argmax(drop)))
         drops.append(posterior.label(chosen[-1]))
     return posterior.candidates[chosen], np.array(drops)
-
-
-def _columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> Any:
-    """Return what k-means works on: the rows, scaled as for the graph, or the graph."""
-    if X is None:
-        assert obj.propagation_ is not None
-        return kernel_columns(obj.propagation_, random)
-    table = read_table(X)
-    if table.n_rows != obj.n_rows_:
-        raise ValueError(f"X has {table.n_rows} rows but the objective has {obj.n_rows_}: they must match.")
-    return DistanceSpace.fit_transform(table)[1].astype(np.float64)
