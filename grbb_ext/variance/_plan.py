@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import lam_in_use
 from grbb_ext.variance._prediction_variance import prediction_variance
+from grbb_ext.variance._prior import Array, Index
 from grbb_ext.variance._suggest import Strategy, suggest_labels
 
 Train = Callable[[GRBBObjective, float | None], tuple[ArrayLike, ArrayLike]]
@@ -38,13 +39,13 @@ class LabelCurve:
     """
 
     feature_budget: float | None
-    n_labels: NDArray[np.intp]
-    variance: NDArray[np.float64]
-    rows: NDArray[np.intp]
-    drop_per_dollar: NDArray[np.float64]
-    measured_n_labels: NDArray[np.intp]
-    measured_variance: NDArray[np.float64]
-    measured_accuracy: NDArray[np.float64]
+    n_labels: Index
+    variance: Array
+    rows: Index
+    drop_per_dollar: Array
+    measured_n_labels: Index
+    measured_variance: Array
+    measured_accuracy: Array
 
 
 @dataclass(frozen=True)
@@ -177,10 +178,8 @@ def plan_labels(
         raise ValueError(f"money must buy at least one label at {price:g}, got {money!r}.")
     if y_valid is not None and train is None:
         raise ValueError("y_valid is compared with the scores that train= returns: pass train= too.")
-    by_budget: dict[float | None, ArrayLike] = (
-        {budget: raw_scores[budget] for budget in sorted(raw_scores)}
-        if isinstance(raw_scores, Mapping)
-        else {None: raw_scores}
+    by_budget: dict[Any, ArrayLike] = (
+        dict(sorted(raw_scores.items())) if isinstance(raw_scores, Mapping) else {None: raw_scores}
     )
     if not by_budget:
         raise ValueError("raw_scores is an empty dict: pass the scores of at least one feature budget.")
@@ -204,17 +203,12 @@ def plan_labels(
 
 
 def _measure(
-    obj: GRBBObjective,
-    budget: float | None,
-    lam: float,
-    train: Train | None,
-    y_valid: ArrayLike | None,
-    random_state: int,
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    obj: GRBBObjective, budget: float | None, lam: float, train: Train | None, y_valid: ArrayLike | None, seed: int
+) -> tuple[Index, Array, Array]:
     """Retrain with a quarter, half and all of the labels, at random but one of each class first."""
     if train is None:
         return np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
-    order = np.random.default_rng(random_state).permutation(obj.labeled_)
+    order = np.random.default_rng(seed).permutation(obj.labeled_)
     first = np.unique(obj.y_[order], return_index=True)[1] if obj.classes_ is not None else np.array([0])
     order = np.concatenate([order[first], np.delete(order, first)])
     measured = []

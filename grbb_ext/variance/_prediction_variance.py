@@ -176,12 +176,10 @@ def prediction_variance(
     used = _method(kind, per_row, prior, obj.n_outputs_) if method == "auto" else method
     messages = []
     if lam_chosen:
+        bound = " It lies at an end of the range searched: the labels hardly determine it, so give lam if you can."
         messages.append(
             f"lam={chosen.lam:.3g} was chosen by the marginal likelihood of the labels, since the objective's lam is 0."
-        )
-    if lam_chosen and chosen.at_bound:
-        messages.append(
-            "It lies at an end of the range searched: the labels hardly determine it, so give lam if you can."
+            + bound * chosen.at_bound
         )
     if method == "auto":
         messages.append(f"method='auto' took {used!r} for {obj.n_rows_} rows.")

@@ -14,13 +14,12 @@ from scipy.linalg import cho_factor, cho_solve
 
 from grbb_ext._reporting import progress
 from grbb_ext._threads import row_blocks
-from grbb_ext.graph import laplacian, normalized_laplacian
+from grbb_ext.graph import laplacian
 from grbb_ext.propagation import (
     ConjugateGradientSolver,
     DirectSolver,
     Harmonic,
     HarmonicPropagation,
-    NodePropagation,
     Propagation,
     SmoothPropagation,
 )
@@ -369,7 +368,7 @@ class KernelPrior(GraphPrior):
         return product, U
 
     def dense_covariance(self, delta: Array, lam: float) -> Array:
-        """Return inverse(I) on the reachable rows from the eigenvectors of the normalised Laplacian."""
+        """Return inverse(I) on the reachable rows from the eigenvectors of K."""
         half = self._root_of_kernel / np.sqrt(lam)
         at_labels = half[np.searchsorted(np.flatnonzero(self.reachable), self.labeled)]
         information = np.eye(half.shape[1]) + at_labels.T @ (delta[:, None] * at_labels)
@@ -378,15 +377,9 @@ class KernelPrior(GraphPrior):
     @cached_property
     def _root_of_kernel(self) -> Array:
         """A matrix G with G G^T = K on the reachable rows."""
-        operator = self._propagation
-        # Where not every row is a node, K = Z K_M Z^T with the kernel of the nodes.
-        nodes = operator.on_nodes if isinstance(operator, NodePropagation) else operator
-        reached = np.flatnonzero(nodes.reachable)
-        eigenvalues, U = np.linalg.eigh(normalized_laplacian(nodes.W).toarray()[np.ix_(reached, reached)])
-        root = U * np.sqrt(operator.kernel_scale * (np.maximum(eigenvalues, 0.0) + operator.tau_) ** -operator.power)
-        if isinstance(operator, NodePropagation):
-            root = operator.Z[self.reachable][:, reached] @ root
-        return np.asarray(root)
+        reach = np.flatnonzero(self.reachable)
+        eigenvalues, U = np.linalg.eigh(self.residual_product(self.scatter(np.eye(reach.size), reach))[reach])
+        return np.asarray(U * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
     def labeled_covariance(self, lam: float) -> Array:
         """Return K_ll / lam."""
