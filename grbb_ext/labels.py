@@ -333,7 +333,8 @@ def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
         if isinstance(seen[0], bytes):  # scikit-learn 1.6 only warns
             raise TypeError("Labels represented as bytes are not supported. Decode them, e.g. y.astype(str).")
         try:
-            check_classification_targets(np.array(seen.tolist()))
+            # Each class twice: scikit-learn warns where most labels are of classes of their own, as few labels may be.
+            check_classification_targets(np.repeat(np.unique(np.array(seen.tolist())), 2))
         except ValueError as error:
             raise ValueError(
                 f"{error} For regression use GRBBRegressor, or loss='squared_error' of grbb_objective (NaN marks an "

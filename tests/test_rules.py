@@ -5,11 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from grbb_ext import grbb_objective, knn_graph
+from grbb_ext import (
+    Committee,
+    Corrected,
+    Harmonic,
+    Labeled,
+    Nonlocal,
+    grbb_objective,
+    knn_graph,
+)
 from grbb_ext.graph import laplacian
 from grbb_ext.losses import LogisticLoss, SoftmaxLoss, SquaredErrorLoss
-from grbb_ext.propagation import HarmonicPropagation, NonlocalPropagation
-from grbb_ext.rules import propagate
+from grbb_ext.rules import DenseOperator
 
 LOSSES = {"logistic": LogisticLoss(), "softmax": SoftmaxLoss(), "squared_error": SquaredErrorLoss()}
 
@@ -82,11 +89,10 @@ def test_the_papers_rule_is_eq_6(problem, lam):
 @given(problem=problems(), rho=st.floats(0, 2), newton=st.booleans())
 def test_the_corrected_rule_adds_the_distance_from_the_extension(problem, rho, newton):
     W, y, labeled, targets, loss, H, _ = problem
-    obj = grbb_objective(
-        None, y, graph=W, rule="corrected", correction=rho, loss=loss, hessian="newton" if newton else "unit"
-    )
+    rule = Corrected(correction=rho, hessian="newton" if newton else "unit")
+    obj = grbb_objective(None, y, graph=W, rule=rule, loss=loss)
     gradient, hessian = obj(H)
-    P = NonlocalPropagation(W, labeled)
+    P = Nonlocal().on(W, labeled)
     g_l, h_l = LOSSES[loss].derivatives(H[labeled], targets)
     h = P.extend(h_l) if newton else np.ones_like(H)
     assert_allclose(hessian, h, rtol=1e-5, atol=1e-6)
@@ -97,8 +103,8 @@ def test_the_corrected_rule_adds_the_distance_from_the_extension(problem, rho, n
 @given(problem=problems())
 def test_the_corrected_rule_in_probability_space_is_the_rule_of_targets(problem):
     W, y, labeled, targets, loss, H, _ = problem
-    obj = grbb_objective(None, y, graph=W, rule="targets", propagation="harmonic", sharpen=1, loss=loss)
-    P = HarmonicPropagation(W, labeled)
+    obj = grbb_objective(None, y, graph=W, propagation="harmonic", teacher=Committee(sharpen=1), loss=loss)
+    P = Harmonic().on(W, labeled)
     g_l = LOSSES[loss].derivatives(H[labeled], targets)[0]
     mean = LOSSES[loss].mean(H)
     assert_allclose(obj(H)[0], P.extend(g_l) + mean - P.extend(mean[labeled]), atol=1e-6)
@@ -107,7 +113,7 @@ def test_the_corrected_rule_in_probability_space_is_the_rule_of_targets(problem)
 @pytest.mark.parametrize("hessian", ["newton", "unit"])
 def test_the_labelled_rule_ignores_the_unlabelled_rows(hessian):
     y = np.array([-1, 0, -1, 1])
-    gradient, h = grbb_objective(None, y, rule="labeled", hessian=hessian)(np.zeros(4))
+    gradient, h = grbb_objective(None, y, rule=Labeled(hessian=hessian))(np.zeros(4))
     assert_array_equal(gradient, [0, 0.5, 0, -0.5])
     assert_array_equal(h, [0, 0.25, 0, 0.25] if hessian == "newton" else [0, 1, 0, 1])
 
@@ -115,14 +121,14 @@ def test_the_labelled_rule_ignores_the_unlabelled_rows(hessian):
 @pytest.mark.parametrize("rule", ["paper", "corrected", "targets", "laplacian"])
 @pytest.mark.parametrize("propagation", ["harmonic", "nonlocal", "smooth", "poisson"])
 def test_rows_that_no_label_reaches_have_gradient_exactly_0(rule, propagation):
-    hessian = "unit" if rule == "corrected" and propagation in ("smooth", "poisson") else None
+    settings = {"teacher": Committee(sharpen=2)} if rule == "targets" else {}
+    if rule == "corrected" and propagation in ("smooth", "poisson"):
+        rule = Corrected(hessian="unit")
     graph = sp.block_diag([knn_graph(np.random.default_rng(0).normal(size=(20, 2)), 3), np.ones((3, 3)) - np.eye(3)])
     y = np.full(23, -1)
     y[[0, 1, 2]] = [0, 1, 1]
     with pytest.warns(UserWarning, match=r"of 23 rows lie in a component of the graph without a label"):
-        obj = grbb_objective(
-            None, y, graph=graph, rule=rule, propagation=propagation, hessian=hessian, lam=0.5, sharpen=2
-        )
+        obj = grbb_objective(None, y, graph=graph, rule=rule, propagation=propagation, lam=0.5, **settings)
     assert set(obj.unreachable_) >= {20, 21, 22}
     H = np.random.default_rng(1).normal(size=23)
     assert_array_equal(obj(H)[0][obj.unreachable_], 0)
@@ -136,8 +142,8 @@ def test_the_product_of_a_row_does_not_depend_on_its_neighbours(n, columns):
     random = np.random.default_rng(n)
     P_bar = random.random((301, n), dtype=np.float32)
     vectors = random.standard_normal((n, *columns))
-    whole = propagate(P_bar, vectors)
+    whole = DenseOperator(P_bar)(vectors)
     assert_allclose(whole, P_bar.astype(np.float64) @ vectors, rtol=1e-3, atol=1e-3)
     for size in (0, 1, 7, 150):
         rows = random.permutation(301)[:size]
-        assert_array_equal(propagate(np.ascontiguousarray(P_bar[rows]), vectors), whole[rows])
+        assert_array_equal(DenseOperator(np.ascontiguousarray(P_bar[rows]))(vectors), whole[rows])

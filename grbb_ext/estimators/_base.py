@@ -93,7 +93,7 @@ class GRBBModel(SavedModel, RowReader):
         super().set_params(**params)
         for name, fields in nested.items():
             asked = {spec: getattr(self, spec) for spec in _SPECS}
-            spec = getattr(Recipe.read(**asked), name)
+            spec = Recipe.part(name, **asked)
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
@@ -102,15 +102,15 @@ class GRBBModel(SavedModel, RowReader):
     def _fit(
         self,
         X: Any,
-        labels: Labels,
+        read_labels: Callable[[], Labels],
         sample_weight: Any,
         *,
         class_weight: Any = None,
-        start: Callable[[NDArray[np.float64] | None], float] = lambda weight: 0.0,
+        start: Callable[[Labels, NDArray[np.float64] | None], float] = lambda labels, weight: 0.0,
         eval_set: Any,
         callbacks: Any,
-    ) -> None:
-        """Read the rows, make the objective, train, and set what both estimators have."""
+    ) -> Labels:
+        """Read the rows and then the labels, make the objective, train, and set what both estimators have."""
         self._check_costs()
         adapter = adapter_of(self.estimator, self._task)
         estimator = adapter.clone(self.estimator, self._task)
@@ -118,6 +118,7 @@ class GRBBModel(SavedModel, RowReader):
         self._schema, self._unseen = None, adapter.unseen
         self._missing = adapter.missing(estimator)
         table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
+        labels = read_labels()
         check_consistent_length(table.values, labels.y)
         weight = check_sample_weight(sample_weight, table.n_rows)
         if weight is not None and not weight[labels.labeled].any():
@@ -145,7 +146,7 @@ class GRBBModel(SavedModel, RowReader):
                 obj=self.objective_,
                 table=table,
                 names=self._booster_names(),
-                start=start(weight),
+                start=start(labels, weight),
                 evaluation=evaluation,
                 callbacks=callbacks,
                 costs=costs,
@@ -168,6 +169,7 @@ class GRBBModel(SavedModel, RowReader):
         self.raw_scores_ = self._raw_scores_of(table)
         if not np.isfinite(self.raw_scores_).all():
             raise ValueError("The trained scores are not finite: lower the learning rate, or raise the L2 penalty.")
+        return labels
 
     def _seed(self) -> int | None:
         if self.random_state is None or isinstance(self.random_state, (int, np.integer)):

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.labels import read_classes, read_labels
+from grbb_ext.labels import Labels, read_classes, read_labels
 from grbb_ext.losses import class_probabilities
 
 
@@ -182,9 +182,14 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             Itself.
         """
         known = None if classes is None else np.sort(np.asarray(classes), axis=-1)
-        labels = read_labels(y, "auto", known, self.unlabeled, type(self).__name__)
+
+        def read() -> Labels:
+            return read_labels(y, "auto", known, self.unlabeled, type(self).__name__)
+
+        labels = self._fit(
+            X, read, sample_weight, class_weight=self.class_weight, eval_set=eval_set, callbacks=callbacks
+        )
         assert labels.classes is not None
-        self._fit(X, labels, sample_weight, class_weight=self.class_weight, eval_set=eval_set, callbacks=callbacks)
         self.classes_ = labels.classes
         predicted = self._classes_of(self.raw_scores_)
         predicted[labels.labeled] = np.asarray(labels.y[labels.labeled].tolist(), dtype=self.classes_.dtype)

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.labels import read_labels, read_numbers
+from grbb_ext.labels import Labels, read_labels, read_numbers
 
 
 class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -124,13 +124,15 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         GRBBRegressor
             Itself.
         """
-        labels = read_labels(y, "squared_error", name=type(self).__name__)
 
-        def start(weight: NDArray[np.float64] | None) -> float:
+        def read() -> Labels:
+            return read_labels(y, "squared_error", name=type(self).__name__)
+
+        def start(labels: Labels, weight: NDArray[np.float64] | None) -> float:
             of_label = None if weight is None else weight[labels.labeled]
             return float(np.average(labels.targets, weights=of_label))
 
-        self._fit(X, labels, sample_weight, start=start, eval_set=eval_set, callbacks=callbacks)
+        labels = self._fit(X, read, sample_weight, start=start, eval_set=eval_set, callbacks=callbacks)
         self.transduction_ = self.raw_scores_.astype(np.float64)
         self.transduction_[labels.labeled] = labels.targets
         return self

@@ -46,7 +46,8 @@ def check_graph(graph: Any, n_rows: int | None = None) -> sp.csr_array:
         raise ValueError(f"graph must be square (rows x rows), got shape {W.shape}.")
     if n_rows is not None and W.shape[0] != n_rows:
         raise ValueError(
-            f"graph has {W.shape[0]} rows but y has {n_rows}: it must hold labelled and unlabelled rows, in y's order."
+            f"graph has {W.shape[0]} rows but y has {n_rows}: it must hold labelled and unlabelled rows, in y's order. "
+            "SharedGraph(X, graph) is cut to the rows of each fit."
         )
     if not np.isfinite(W.data).all():
         raise ValueError("graph holds NaN or infinite weights. Every weight must be a finite number.")

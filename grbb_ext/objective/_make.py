@@ -93,17 +93,12 @@ class Recipe:
         if preset == "paper":
             _refuse_beside_preset(rule=rule, propagation=propagation, graph=graph)
             rule = "paper" if rule is None else rule
-        spec = read_spec("targets" if rule is None else rule, RULES, RuleSpec, "rule")
+        spec = _read_rule(rule)
         if lam is not None:
             spec = spec.replace(lam=lam)
         if isinstance(spec, Laplacian) and spec.lam == 0:
             raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
-        operator = read_spec(
-            propagation if propagation is not None else spec.propagation or "harmonic",
-            PROPAGATIONS,
-            PropagationSpec,
-            "propagation",
-        )
+        operator = _read_propagation(propagation, spec)
         if isinstance(spec, Corrected) and spec.newton and not operator.made.stochastic:
             raise ValueError(
                 f"rule='corrected' propagates curvatures, which {operator.kind!r} can turn negative. "
@@ -112,6 +107,29 @@ class Recipe:
         if teacher is not None and not isinstance(spec, Targets):
             raise ValueError(f"rule={spec.name!r} has no teacher: leave teacher out, or use rule='targets'.")
         return cls(spec, operator, _read_graph(graph, spec, operator), _read_teacher(teacher), **more)
+
+    @staticmethod
+    def part(
+        name: str,
+        *,
+        graph: Any = None,
+        teacher: Any = None,
+        propagation: Any = None,
+        rule: Any = None,
+    ) -> Any:
+        """Return what one of the options stands for, whether or not it goes with the others.
+
+        Examples
+        --------
+        >>> Recipe.part("graph", rule="paper").weights, Recipe.part("rule", rule="laplacian")
+        ('binary', Laplacian(lam=0.0))
+        """
+        spec = _read_rule(rule)
+        if name == "graph":
+            return _named_graph(graph, spec)
+        if name == "teacher":
+            return _read_teacher(teacher)
+        return spec if name == "rule" else _read_propagation(propagation, spec)
 
     @property
     def needs_graph(self) -> bool:
@@ -131,13 +149,27 @@ def _refuse_beside_preset(**given: Any) -> None:
             raise ValueError(f"preset='paper' means {name}={meant[name][1]!r}, got {value!r}. Leave one of them out.")
 
 
-def _read_graph(graph: Any, rule: RuleSpec, propagation: PropagationSpec) -> Any:
+def _read_rule(rule: Any) -> RuleSpec:
+    return read_spec("targets" if rule is None else rule, RULES, RuleSpec, "rule")
+
+
+def _read_propagation(propagation: Any, rule: RuleSpec) -> PropagationSpec:
+    asked = propagation if propagation is not None else rule.propagation or "harmonic"
+    return read_spec(asked, PROPAGATIONS, PropagationSpec, "propagation")
+
+
+def _named_graph(graph: Any, rule: RuleSpec) -> Any:
     if graph is None or (isinstance(rule, Paper) and isinstance(graph, str) and graph == "knn"):
         graph = rule.graph
     if isinstance(graph, str):
         if graph not in _GRAPHS:
             raise ValueError(f"graph must be 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
         graph = _GRAPHS[graph]
+    return graph
+
+
+def _read_graph(graph: Any, rule: RuleSpec, propagation: PropagationSpec) -> Any:
+    graph = _named_graph(graph, rule)
     if isinstance(graph, RefinedGraph):
         if rule.name == "labeled":
             raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")

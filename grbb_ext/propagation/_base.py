@@ -22,7 +22,7 @@ Index = NDArray[np.intp]
 
 # Beyond about 3,000 unknowns the fill of a sparse LU on a neighbour graph costs more than conjugate gradients.
 _DIRECT_UP_TO = 3_000
-_COLUMNS_PER_BLOCK = 16
+COLUMNS_PER_BLOCK = 16
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Propagation(ABC):
     def _each_block(self, work: Callable[[slice], None], description: str) -> None:
         """Do `work` on blocks of labelled columns, on all cores: the sparse kernels release the interpreter."""
         n = self.labeled.size
-        self._on_all_cores(work, row_blocks(n, _COLUMNS_PER_BLOCK), description)
+        self._on_all_cores(work, row_blocks(n, COLUMNS_PER_BLOCK), description)
 
     def _on_all_cores(self, work: Callable[[slice], None], blocks: list[slice], description: str) -> None:
         # SuperLU is fast at the sizes it is chosen for and keeps its state in the factor: it stays on one thread.

@@ -14,7 +14,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext._threads import row_blocks
 from grbb_ext.graph import NodeIndex, edge_weights, nearest_neighbors
 from grbb_ext.propagation._base import Propagation, PropagationSpec
-from grbb_ext.propagation._smooth import Smooth, SmoothPropagation, _Kernel
+from grbb_ext.propagation._smooth import Kernel, Smooth, SmoothPropagation
 from grbb_ext.table import DistanceSpace, Table
 
 Index = NDArray[np.integer[Any]]
@@ -143,7 +143,7 @@ class NodePropagation(SmoothPropagation):
         self.free = self._free()
 
     @property
-    def _kernel(self) -> _Kernel:
+    def _kernel(self) -> Kernel:
         return self.on_nodes._kernel
 
     @property
@@ -264,14 +264,20 @@ class AnchorNodes(Nodes):
                 f"{n_centers} anchors are too few for n_neighbors={n_neighbors} and n_nearest={n_nearest}: give a "
                 "larger sample of different rows, or more anchors."
             )
-        self._index = NodeIndex(self.anchors, int(n_nearest), "euclidean", "brute", n_jobs)
+        if labeled.n_columns != sample.n_columns:
+            raise ValueError(
+                f"The sample has {sample.n_columns} columns but the labelled rows have {labeled.n_columns}."
+            )
+        self._n_nearest = int(n_nearest)
+        self._index = NodeIndex(self.anchors, self._n_nearest, "euclidean", "brute", n_jobs)
         W = self._graph(self.space(labeled), int(n_neighbors))
         nodes = np.arange(n_centers, W.shape[0])
         self.operator = (propagation or Smooth()).operator(W, nodes, n_jobs=n_jobs, verbose=verbose)
 
     def nearest(self, table: Table) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Find the anchors of any rows; see :meth:`Nodes.nearest`."""
-        blocks = []
+        s = self._n_nearest
+        blocks = [(np.empty((0, s), dtype=np.int32), np.empty((0, s), dtype=np.float32))]
         for rows in row_blocks(table.n_rows, _ROWS_PER_BLOCK):
             index, distance = self._index.search(self.space(table.take(rows)))
             weight = np.exp(-((distance / np.maximum(distance[:, -1:], np.finfo(np.float64).tiny)) ** 2))

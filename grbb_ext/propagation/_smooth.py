@@ -15,7 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 from grbb_ext._checks import positive_int
 from grbb_ext._threads import row_blocks
 from grbb_ext.graph import normalized_laplacian
-from grbb_ext.propagation._base import _COLUMNS_PER_BLOCK, Apply, Propagation, PropagationSpec
+from grbb_ext.propagation._base import COLUMNS_PER_BLOCK, Apply, Propagation, PropagationSpec
 from grbb_ext.propagation._solvers import ChebyshevPower
 
 _LARGEST_TAU = 0.05
@@ -24,7 +24,7 @@ _MEDIAN_REACH_WANTED = 0.5
 _ROUGH_TOL = 1e-6
 
 
-class _Kernel(NamedTuple):
+class Kernel(NamedTuple):
     """K = scale * power, its labelled block, and the Cholesky factor of K_ll + noise I."""
 
     tau: float
@@ -84,7 +84,7 @@ class SmoothPropagation(Propagation):
         _ = self._kernel
 
     @cached_property
-    def _kernel(self) -> _Kernel:
+    def _kernel(self) -> Kernel:
         L_n = normalized_laplacian(self.W)
         if self.spec.tau != "auto":
             return self._kernel_at(float(self.spec.tau), L_n)
@@ -98,7 +98,7 @@ class SmoothPropagation(Propagation):
                 return kernel
             tau /= 4
 
-    def _kernel_at(self, tau: float, L_n: sp.csr_array) -> _Kernel:
+    def _kernel_at(self, tau: float, L_n: sp.csr_array) -> Kernel:
         power = self._power(tau, L_n, self.labeled)
         rough = power
         if self.spec.solver == "auto" and isinstance(power, ChebyshevPower):
@@ -114,7 +114,7 @@ class SmoothPropagation(Propagation):
         self._each_block(fill, "smooth kernel")
         scale = 1.0 / float(K_ll.diagonal().mean())
         K_ll = scale * 0.5 * (K_ll + K_ll.T)
-        return _Kernel(tau, scale, power, K_ll, cho_factor(K_ll + self.noise * np.eye(n)))
+        return Kernel(tau, scale, power, K_ll, cho_factor(K_ll + self.noise * np.eye(n)))
 
     def _power(self, tau: float, L_n: sp.csr_array, rows: NDArray[np.intp]) -> Apply:
         r"""Return the map from values on these rows, 0 elsewhere, to :math:`(L_n + \tau I)^{-p}` of them."""
@@ -166,7 +166,7 @@ class SmoothPropagation(Propagation):
         """
         power = self._rough_power if rough else self._full_power
         product = np.empty_like(values)
-        width = max(1, min(_COLUMNS_PER_BLOCK, -(-values.shape[1] // (os.cpu_count() or 1))))
+        width = max(1, min(COLUMNS_PER_BLOCK, -(-values.shape[1] // (os.cpu_count() or 1))))
         _ = self._kernel
 
         def fill(block: slice) -> None:
@@ -214,7 +214,7 @@ class SmoothPropagation(Propagation):
         diagonal = inverse.diagonal()
         return np.asarray(values - (inverse @ values) / (diagonal if values.ndim == 1 else diagonal[:, None]))
 
-    def _regress(self, kernel: _Kernel, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _regress(self, kernel: Kernel, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(kernel.scale * kernel.power(cho_solve(kernel.factor, values))[self.free])
 
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

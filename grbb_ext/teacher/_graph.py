@@ -92,11 +92,11 @@ class GraphNodes(Nodes):
         k = min(max(self.spec.n_neighbors, more), self.points.shape[0])
         return NodeIndex(self.points, k, self.spec.metric, self.spec.method, self.n_jobs)
 
-    def nearest(self, table: Table) -> tuple[Index, NDArray[np.float64]]:
-        """Find the nodes of any rows; see :meth:`Nodes.nearest`."""
+    def nearest(self, table: Table) -> tuple[Index, NDArray[np.float32]]:
+        """Find the nodes of any rows, with the precision of :func:`hang`; see :meth:`Nodes.nearest`."""
         X = None if self.ranking is None else self.ranking.order(table)
         nodes, weight = self.weigh(self.space(table), X)
-        return nodes, np.asarray(reachable_shares(nodes, weight, self.operator.reachable))
+        return nodes, reachable_shares(nodes, weight.astype(np.float32), self.operator.reachable).astype(np.float32)
 
     def weigh(self, points: Matrix, X: Matrix | None) -> tuple[Index, NDArray[np.float64]]:
         """Return the candidates of some rows, of shape (R, C), and their weights, with sum 1 in each row.

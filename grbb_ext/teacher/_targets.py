@@ -44,9 +44,9 @@ def soft_targets(
     Examples
     --------
     >>> from grbb_ext.losses import LogisticLoss
-    >>> from grbb_ext.propagation import make_propagation
+    >>> from grbb_ext.propagation import Harmonic
     >>> path = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
-    >>> P = make_propagation("harmonic", path, [0, 3])
+    >>> P = Harmonic().on(path, [0, 3])
     >>> soft_targets(P, np.array([0.0, 1.0]), LogisticLoss()).round(3).tolist()
     [0.0, 0.333, 0.667, 1.0]
     >>> soft_targets(P, np.array([0.0, 1.0]), LogisticLoss(), sharpen=3).round(3).tolist()

@@ -129,6 +129,8 @@ class Teacher:
             The probability of the second of two classes, those of all K classes, or values for regression.
         """
         table = read_table(X, schema=self.schema)
+        if self.schema is not None and isinstance(X, Table):
+            table = _recoded(table, self.schema)
 
         def block_of(block: slice) -> NDArray[np.float64]:
             rows = table.take(block)
@@ -148,6 +150,35 @@ class Teacher:
             f"{expert.name} {weight:.2f}" for expert, weight in zip(self.experts, self.weights, strict=True)
         )
         return f"Teacher({listed}, {self.labels.labeled.size} labels)"
+
+
+def _recoded(table: Table, schema: Schema) -> Table:
+    """Give a table that was read apart the codes of a schema; categories that the schema does not have are missing.
+
+    Examples
+    --------
+    >>> here = Table(np.array([[0.0], [1.0]]), Schema((0,), {0: ("b", "c")}))
+    >>> _recoded(here, Schema((0,), {0: ("a", "b")})).values.ravel().tolist()
+    [1.0, nan]
+    """
+    own = table.schema
+    expected = table.n_columns if schema.n_columns is None else schema.n_columns
+    names = own.names if schema.names is None else schema.names
+    if table.n_columns != expected or own.categorical != schema.categorical or (own.names or names) != names:
+        raise ValueError(
+            f"The teacher was fitted to {expected} columns, categorical those at {list(schema.categorical)}; X has "
+            f"{table.n_columns}, and {list(own.categorical)}. Pass the columns of the teacher, in its order."
+        )
+    values = table.values
+    for j in schema.categorical:
+        theirs, mine = schema.categories.get(j), own.categories.get(j)
+        if theirs is None or mine is None or mine == theirs:
+            continue
+        values = values.copy() if values is table.values else values
+        code = {category: float(k) for k, category in enumerate(theirs)}
+        codes = np.array([code.get(category, np.nan) for category in mine] + [np.nan])
+        values[:, j] = codes[np.where(np.isnan(values[:, j]), -1, values[:, j]).astype(np.intp)]
+    return Table(values, schema)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ def rows():
 
 def test_batches_give_the_model_of_rows_in_memory(rows, tmp_path):
     X, y = rows
-    obj = grbb_objective(X, y, guard=False, verbose=False)
+    obj = grbb_objective(X, y, teacher="graph", verbose=False)
     whole = xgb.train(PARAMS, xgb.QuantileDMatrix(X, max_bin=16), 8, obj=obj)
     parts = np.split(X, [50, 51, 400])
     batched = xgb.train(PARAMS, in_batches(parts, tmp_path), 8, obj=obj)
@@ -63,7 +63,7 @@ def test_batches_give_the_model_of_rows_in_memory(rows, tmp_path):
 def test_batches_in_another_order_are_other_rows(rows, tmp_path):
     """The negative control: targets belong to rows by position, so shuffled batches make another model."""
     X, y = rows
-    obj = grbb_objective(X, y, guard=False, verbose=False)
+    obj = grbb_objective(X, y, teacher="graph", verbose=False)
     first, second = X[:300], X[300:]
     straight = xgb.train(PARAMS, in_batches([first, second], tmp_path / "a"), 8, obj=obj)
     swapped = xgb.train(PARAMS, in_batches([second, first], tmp_path / "b"), 8, obj=obj)
@@ -73,6 +73,6 @@ def test_batches_in_another_order_are_other_rows(rows, tmp_path):
 
 def test_a_missing_batch_is_refused(rows, tmp_path):
     X, y = rows
-    obj = grbb_objective(X, y, guard=False, verbose=False)
+    obj = grbb_objective(X, y, teacher="graph", verbose=False)
     with pytest.raises(ValueError, match="rows"):
         xgb.train(PARAMS, in_batches([X[:300]], tmp_path), 1, obj=obj)

@@ -77,12 +77,12 @@ def test_early_stopping_takes_the_right_direction():
 
 def test_several_classes_and_regression():
     y = np.where(np.arange(200) % 5 == 0, np.arange(200) % 3, -1)
-    obj = grbb_objective(X, y, guard=False)
+    obj = grbb_objective(X, y, teacher="graph")
     raw = np.random.default_rng(0).normal(size=(200, 3))
     kept = y >= 0
     assert_allclose(evaluate(obj, raw, y).value, log_loss(y[kept], obj.predict_proba(raw[kept])))
     target = np.where(np.arange(200) % 5 == 0, X[:, 0], np.nan)
-    obj = grbb_objective(X, target, loss="squared_error", guard=False)
+    obj = grbb_objective(X, target, loss="squared_error", teacher="graph")
     assert_allclose(evaluate(obj, X[:, 0] + 2, target, "rmse").value, 2)
     assert_allclose(evaluate(obj, X[:, 0] + 2, target, "loss").value, 2)
 

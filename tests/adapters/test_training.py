@@ -7,7 +7,7 @@ import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 
-from grbb_ext import grbb_objective
+from grbb_ext import Committee, grbb_objective
 from tests.adapters.reference import boost, dense_gradient
 
 XGB = {"base_score": 0, "eta": 0.3, "max_depth": 2, "lambda": 0, "min_child_weight": 0, "nthread": 1}
@@ -124,7 +124,7 @@ def test_all_rows_labelled_in_regression_is_plain_lightgbm():
 def test_targets_without_sharpening_equal_a_booster_trained_on_soft_labels():
     X, truth = make_moons(200, noise=0.1, random_state=0)
     y = np.where(np.arange(200) % 20 == 0, truth, -1)
-    obj = grbb_objective(X, y, sharpen=1)
+    obj = grbb_objective(X, y, teacher=Committee(sharpen=1))
     assert np.unique(obj.targets_).size > 50
     soft = xgb.DMatrix(X, label=obj.targets_)
     plain = xgb.train(XGB | {"objective": "binary:logistic", "base_score": 0.5}, soft, 20)

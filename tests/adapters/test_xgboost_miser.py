@@ -239,7 +239,7 @@ def test_random_draws_keep_budget_and_ledger(seed):
 def test_works_with_a_semi_supervised_objective(n_classes, strategy):
     X, truth = make_data(n=150, n_classes=n_classes)
     y = np.where(np.arange(150) < 30, truth, -1)
-    obj = grbb_objective(X, y, guard=False, verbose=False)
+    obj = grbb_objective(X, y, teacher="graph", verbose=False)
     params = {"base_score": 0, "max_depth": 3, "nthread": 1}
     if n_classes == 3:
         params["num_class"] = obj.n_outputs_

@@ -52,43 +52,46 @@ def _with(row: int, column: int, value: float):
 )
 def test_data_is_refused(classifier, rows, labels, match):
     with pytest.raises((ValueError, TypeError), match=match):
-        GRBBClassifier(classifier(), guard=False).fit(rows, labels)
+        GRBBClassifier(classifier(), teacher="graph").fit(rows, labels)
 
 
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"n_neighbors": 0}, "n_neighbors"),
-        ({"n_neighbors": 2.5}, "n_neighbors"),
-        ({"n_neighbors": "all"}, "n_neighbors"),
-        ({"weights": "cubic"}, "weights"),
-        ({"scale": "log"}, "scale"),
+        ({"graph__n_neighbors": 0}, "n_neighbors"),
+        ({"graph__n_neighbors": 2.5}, "n_neighbors"),
+        ({"graph__n_neighbors": "all"}, "n_neighbors"),
+        ({"graph__weights": "cubic"}, "weights"),
+        ({"graph__scale": "log"}, "scale"),
         ({"graph": np.ones((3, 3))}, "SharedGraph"),
         ({"graph": "nonsense"}, "graph"),
         ({"graph": -np.ones((40, 40))}, "negative"),
-        ({"preset": "mine"}, "preset"),
-        ({"preset": "paper", "rule": "targets"}, "preset"),
+        ({"preset": "paper"}, "preset"),
+        ({"rule": "paper"}, "no teacher"),
         ({"rule": "nonsense"}, "rule"),
         ({"rule": "laplacian"}, "lam"),
         ({"propagation": "nonsense"}, "nonsense"),
-        ({"lam": -1.0}, "lam"),
-        ({"lam": np.nan}, "lam"),
-        ({"sharpen": 0.5}, "sharpen"),
-        ({"hessian": "third"}, "hessian"),
+        ({"rule__lam": -1.0}, "lam"),
+        ({"rule__lam": np.nan}, "lam"),
+        ({"teacher__sharpen": 0.5}, "sharpen"),
+        ({"rule__hessian": "third"}, "hessian"),
         ({"class_weight": "even"}, "class_weight"),
         ({"class_weight": {7: 1.0}}, "class_weight"),
-        ({"classes": [0]}, "classes"),
-        ({"classes": [0, 5]}, "classes"),
         ({"categorical_features": [7]}, "no such column"),
         ({"categorical_features": ["color"]}, "no such column"),
         ({"categorical_features": "color"}, "from_dtype"),
         ({"categorical_features": [0]}, "codes"),
-        ({"memory": 3}, "memory"),
     ],
 )
 def test_settings_are_refused(classifier, settings, match):
     with pytest.raises((ValueError, TypeError), match=match):
-        GRBBClassifier(classifier(), guard=False, **settings).fit(X, Y)
+        GRBBClassifier(classifier(), teacher="graph").set_params(**settings).fit(X, Y)
+
+
+@pytest.mark.parametrize("classes", [[0], [0, 5]])
+def test_classes_are_refused(classifier, classes):
+    with pytest.raises(ValueError, match="classes"):
+        GRBBClassifier(classifier(), teacher="graph").fit(X, Y, classes=classes)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +106,7 @@ def test_settings_are_refused(classifier, settings, match):
 )
 def test_weights_are_refused(classifier, weight, match):
     with pytest.raises(ValueError, match=match):
-        GRBBClassifier(classifier(), guard=False).fit(X, Y, weight)
+        GRBBClassifier(classifier(), teacher="graph").fit(X, Y, weight)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_weights_are_refused(classifier, weight, match):
 )
 def test_targets_of_a_regression_are_refused(regressor, labels, match):
     with pytest.raises(ValueError, match=match):
-        GRBBRegressor(regressor(), guard=False).fit(X, labels)
+        GRBBRegressor(regressor(), teacher="graph").fit(X, labels)
 
 
 @pytest.mark.parametrize(
@@ -137,19 +140,19 @@ def test_targets_of_a_regression_are_refused(regressor, labels, match):
     ids=["all-equal", "constant", "copies", "all-missing", "missing-column", "huge", "tiny", "float32", "int", "bool"],
 )
 def test_odd_rows_give_finite_predictions(classifier, regressor, rows):
-    probability = GRBBClassifier(classifier(), guard=False).fit(rows, Y).predict_proba(rows)
-    value = GRBBRegressor(regressor(), guard=False).fit(rows, np.where(Y < 0, np.nan, Y)).predict(rows)
+    probability = GRBBClassifier(classifier(), teacher="graph").fit(rows, Y).predict_proba(rows)
+    value = GRBBRegressor(regressor(), teacher="graph").fit(rows, np.where(Y < 0, np.nan, Y)).predict(rows)
     assert np.isfinite(probability).all()
     assert np.isfinite(value).all()
 
 
 def test_two_rows(classifier):
-    model = GRBBClassifier(classifier(), guard=False).fit([[0.0], [1.0]], [0, 1])
+    model = GRBBClassifier(classifier(), teacher="graph").fit([[0.0], [1.0]], [0, 1])
     assert np.isfinite(model.predict_proba([[0.5]])).all()
 
 
 def test_an_unfitted_model_says_so(classifier, regressor):
-    model = GRBBClassifier(classifier(), guard=False)
+    model = GRBBClassifier(classifier(), teacher="graph")
     for call in (
         lambda: model.predict(X),
         lambda: model.predict_proba(X),
@@ -161,14 +164,14 @@ def test_an_unfitted_model_says_so(classifier, regressor):
         lambda: model.on_demand({}),
         lambda: model.forest_,
         lambda: model.library_,
-        lambda: GRBBRegressor(regressor(), guard=False).predict(X),
+        lambda: GRBBRegressor(regressor(), teacher="graph").predict(X),
     ):
         with pytest.raises(NotFittedError):
             call()
 
 
 def test_other_columns_at_prediction_are_refused(classifier):
-    model = GRBBClassifier(classifier(), guard=False).fit(X, Y)
+    model = GRBBClassifier(classifier(), teacher="graph").fit(X, Y)
     with pytest.raises(ValueError, match="features"):
         model.predict(X[:, :2])
     with pytest.raises(ValueError, match="infinity"):

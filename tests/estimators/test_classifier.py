@@ -50,10 +50,10 @@ def test_transduction_keeps_labels_and_predicts_the_rest(classifier, moons):
     np.testing.assert_array_equal(model.transduction_[y == -1], model.predict(X)[y == -1])
 
 
-def test_all_rows_labeled_with_the_papers_preset_is_the_plain_booster(classifier, library, moons):
+def test_all_rows_labeled_with_the_papers_rule_is_the_plain_booster(classifier, library, moons):
     """Margins equal those of the library's own loop with gradient sigma(H) - y and hessian 1."""
     X, truth, _ = moons
-    model = GRBBClassifier(classifier(), preset="paper").fit(X, truth)
+    model = GRBBClassifier(classifier(), rule="paper").fit(X, truth)
 
     def plain(scores, data):
         return (expit(scores.astype(np.float32)) - truth).astype(np.float32), np.ones(200, dtype=np.float32)
@@ -154,7 +154,7 @@ def test_one_class_is_refused_unless_the_others_are_named(classifier, moons):
     with pytest.raises(ValueError, match="classes="):
         GRBBClassifier(classifier()).fit(X, only)
     with pytest.warns(UserWarning, match="Only the class 1"):
-        model = GRBBClassifier(classifier(), classes=[1, 0]).fit(X, only)
+        model = GRBBClassifier(classifier()).fit(X, only, classes=[1, 0])
     assert model.classes_.tolist() == [0, 1]
     assert (model.predict(X) == 1).all()
 

@@ -15,17 +15,25 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, RefinedGraph, SharedGraph
-from grbb_ext.graph import knn_graph
-from grbb_ext.teacher._refined_graph import make_basis
+from grbb_ext import (
+    Committee,
+    FeatureCosts,
+    GRBBClassifier,
+    GRBBRegressor,
+    KNNGraph,
+    SharedGraph,
+    Targets,
+    knn_graph,
+)
 
 
 def test_nested_parameters(classifier):
     model = GRBBClassifier(classifier())
-    model.set_params(estimator__max_depth=2, lam=0.5)
+    model.set_params(estimator__max_depth=2, rule__lam=0.5)
     assert model.estimator.max_depth == 2
     assert model.get_params()["estimator__max_depth"] == 2
-    assert model.lam == 0.5
+    assert model.rule == Targets(lam=0.5)
+    assert model.get_params()["rule__lam"] == 0.5
     with pytest.raises(ValueError, match="nonsense"):
         model.set_params(nonsense=1)
 
@@ -73,11 +81,12 @@ def test_pipeline(classifier, moons):
 
 def test_grid_search_over_both_sets_of_parameters(classifier, moons):
     X, truth, _ = moons
-    shared = SharedGraph(X, n_neighbors=5)
-    grid = {"estimator__max_depth": [1, 3], "sharpen": [1.0, 3.0]}
+    shared = SharedGraph(X, KNNGraph(n_neighbors=5))
+    grid = {"estimator__max_depth": [1, 3], "teacher__sharpen": [1.0, 3.0]}
     search = GridSearchCV(GRBBClassifier(classifier(), graph=shared), grid, cv=3).fit(X, truth)
     assert set(search.best_params_) == set(grid)
     assert search.best_estimator_.graph is shared
+    assert search.best_estimator_.teacher == Committee(sharpen=search.best_params_["teacher__sharpen"])
     assert search.best_score_ > 0.9
 
 
@@ -96,32 +105,17 @@ def test_the_same_model_with_any_number_of_threads(classifier, library, moons):
     sampling |= {"subsample_freq": 1} if library == "lightgbm" else {}
     dumps = []
     for n_jobs in (1, 2, 1):
-        model = GRBBClassifier(classifier(**{**sampling, "n_jobs": n_jobs}), n_jobs=n_jobs, guard=False).fit(X, y)
+        model = GRBBClassifier(classifier(**{**sampling, "n_jobs": n_jobs}), n_jobs=n_jobs, teacher="graph").fit(X, y)
         booster = model.booster_
         dumps.append(booster.get_dump() if library == "xgboost" else booster.dump_model()["tree_info"])
     assert dumps[0] == dumps[1] == dumps[2]
-
-
-def test_memory_builds_a_graph_once(classifier, moons, tmp_path):
-    X, _, y = moons
-    memory = joblib.Memory(tmp_path, verbose=0)
-    for graph in ("knn", "refined"):
-        first = GRBBClassifier(classifier(), graph=graph, memory=memory).fit(X, y)
-        again = GRBBClassifier(classifier(max_depth=1), graph=graph, memory=str(tmp_path)).fit(X, y)
-        assert (first.graph_ != again.graph_).nnz == 0
-    search = {"n_neighbors": 9, "weights": "self-tuning", "metric": "euclidean", "scale": "auto"}
-    search |= {"n_jobs": None, "verbose": False}
-    assert memory.cache(make_basis, ignore=["n_jobs", "verbose"]).check_call_in_cache(
-        X, RefinedGraph(), **search, random_state=0, warn_missing=False
-    )
-    assert memory.cache(knn_graph, ignore=["n_jobs", "verbose"]).check_call_in_cache(X, **search)
 
 
 def test_a_ready_affinity(classifier, moons):
     X, _, y = moons
     W = knn_graph(X, 5, weights="binary")
     model = GRBBClassifier(classifier(), graph=W).fit(X, y)
-    expected = GRBBClassifier(classifier(), graph="knn", n_neighbors=5, weights="binary").fit(X, y)
+    expected = GRBBClassifier(classifier(), graph=KNNGraph(n_neighbors=5, weights="binary")).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     with pytest.raises(ValueError, match="SharedGraph"):
         model.fit(X[:100], y[:100])

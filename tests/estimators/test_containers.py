@@ -63,8 +63,8 @@ def test_polars_is_the_same_as_pandas(classifier, table, kind):
     frame, y = table
     other = _polars(frame, kind)
     model, expected = (
-        GRBBClassifier(classifier(), guard=False).fit(other, y),
-        GRBBClassifier(classifier(), guard=False).fit(frame, y),
+        GRBBClassifier(classifier(), teacher="graph").fit(other, y),
+        GRBBClassifier(classifier(), teacher="graph").fit(frame, y),
     )
     assert model.feature_names_in_.tolist() == ["size", "color", "new", "count"]
     np.testing.assert_array_equal(model.predict_proba(other), expected.predict_proba(frame))
@@ -75,7 +75,7 @@ def test_polars_is_the_same_as_pandas(classifier, table, kind):
 
 def test_categories_keep_their_codes_in_other_frames(classifier, table):
     frame, y = table
-    model = GRBBClassifier(classifier(), guard=False).fit(frame, y)
+    model = GRBBClassifier(classifier(), teacher="graph").fit(frame, y)
     expected = model.predict_proba(frame)
     recoded = frame.assign(color=frame["color"].cat.reorder_categories(["red", "green", "blue"]))
     as_text = frame.assign(color=frame["color"].astype(object))
@@ -88,7 +88,7 @@ def test_categories_keep_their_codes_in_other_frames(classifier, table):
 
 def test_a_new_category_is_missing_for_lightgbm_and_refused_by_xgboost(classifier, library, table):
     frame, y = table
-    model = GRBBClassifier(classifier(), guard=False).fit(frame, y)
+    model = GRBBClassifier(classifier(), teacher="graph").fit(frame, y)
     strange = frame.iloc[:2].assign(color=pd.Categorical(["mauve", "red"]))
     if library == "xgboost":
         with pytest.raises(ValueError, match=r"'color'.*never saw.*mauve"):
@@ -100,7 +100,7 @@ def test_a_new_category_is_missing_for_lightgbm_and_refused_by_xgboost(classifie
 
 def test_other_columns_or_another_order_are_refused(classifier, table):
     frame, y = table
-    model = GRBBClassifier(classifier(), guard=False).fit(frame, y)
+    model = GRBBClassifier(classifier(), teacher="graph").fit(frame, y)
     with pytest.raises(ValueError, match="order"):
         model.predict(frame[["color", "size", "new", "count"]])
     with pytest.raises(ValueError, match="unseen at fit time"):
@@ -112,15 +112,15 @@ def test_other_columns_or_another_order_are_refused(classifier, table):
 def test_dates_are_refused_by_name(classifier, table):
     frame, y = table
     with pytest.raises(ValueError, match="Column 'day' of X holds dates"):
-        GRBBClassifier(classifier(), guard=False).fit(frame.assign(day=pd.Timestamp("2020-01-01")), y)
+        GRBBClassifier(classifier(), teacher="graph").fit(frame.assign(day=pd.Timestamp("2020-01-01")), y)
 
 
 @pytest.mark.parametrize("asked", ["from_dtype", ["color"]])
 def test_text_is_a_category(classifier, table, asked):
     frame, y = table
     text = frame.assign(color=frame["color"].astype(object))
-    model = GRBBClassifier(classifier(), guard=False, categorical_features=asked).fit(text, y)
-    expected = GRBBClassifier(classifier(), guard=False).fit(frame, y)
+    model = GRBBClassifier(classifier(), teacher="graph", categorical_features=asked).fit(text, y)
+    expected = GRBBClassifier(classifier(), teacher="graph").fit(frame, y)
     np.testing.assert_array_equal(model.predict_proba(text), expected.predict_proba(frame))
 
 
@@ -128,22 +128,22 @@ def test_text_is_a_category(classifier, table, asked):
 def test_categories_of_an_array_are_codes(classifier, library, table, how):
     frame, y = table
     codes = frame.assign(color=frame["color"].cat.codes.replace(-1, np.nan)).to_numpy(dtype=float, na_value=np.nan)
-    expected = GRBBClassifier(classifier(), guard=False).fit(frame, y).predict_proba(frame)
+    expected = GRBBClassifier(classifier(), teacher="graph").fit(frame, y).predict_proba(frame)
     settings = {}
     if how == "booster":
         settings = {"categorical_feature": [1]} if library == "lightgbm" else {"feature_types": ["q", "c", "q", "q"]}
         how = "from_dtype"
-    model = GRBBClassifier(classifier(**settings), guard=False, categorical_features=how).fit(codes, y)
+    model = GRBBClassifier(classifier(**settings), teacher="graph", categorical_features=how).fit(codes, y)
     np.testing.assert_array_equal(model.predict_proba(codes), expected)
     codes[0, 1] = -2
     with pytest.raises(ValueError, match="Column 1 of X is categorical"):
-        GRBBClassifier(classifier(), guard=False, categorical_features=[1]).fit(codes, y)
+        GRBBClassifier(classifier(), teacher="graph", categorical_features=[1]).fit(codes, y)
 
 
 def test_names_that_boosters_do_not_take(classifier, table):
     frame, y = table
     odd = frame.rename(columns={"size": "size [cm]", "new": "new, or not: a {flag}"})
-    model = GRBBClassifier(classifier(), guard=False, feature_costs=dict.fromkeys(odd.columns, 1.0), budget=2).fit(
+    model = GRBBClassifier(classifier(), teacher="graph", feature_costs=dict.fromkeys(odd.columns, 1.0), budget=2).fit(
         odd, y
     )
     assert model.feature_names_in_.tolist() == odd.columns.tolist()
@@ -159,7 +159,7 @@ def test_sparse(classifier, library, kind):
     truth = (dense[:, 0] > 0).astype(int)
     y = np.where(np.arange(150) < 50, truth, -1)
     X = kind(dense)
-    model = GRBBClassifier(classifier(min_child_weight=0.01), guard=False).fit(X, y)
+    model = GRBBClassifier(classifier(min_child_weight=0.01), teacher="graph").fit(X, y)
     np.testing.assert_array_equal(model.forest_.predict(X), model.decision_function(X))
     # What a sparse matrix leaves out is missing for XGBoost and 0 for LightGBM, as in the libraries.
     same = np.where(dense == 0, np.nan, dense) if library == "xgboost" else dense
@@ -171,17 +171,19 @@ def test_one_graph_for_parts_of_a_frame(classifier, table):
     frame, y = table
     part = np.random.default_rng(1).permutation(200)[:120]
     for X, take in ((frame, lambda X, rows: X.iloc[rows]), (_polars(frame, pl.Categorical), lambda X, rows: X[rows])):
-        shared = SharedGraph(X)
+        shared = SharedGraph(X, "knn")
         found = shared.rows(take(X, part))
         # Rows that are equal may change places, and only these.
         assert np.unique(found).size == 120
         assert [repr(row) for row in _rows(take(X, found))] == [repr(row) for row in _rows(take(X, part))]
-        model = GRBBClassifier(classifier(), guard=False, graph=shared).fit(take(X, part), y[part])
-        assert (model.graph_ != shared.affinity_[found][:, found]).nnz == 0
+        model = GRBBClassifier(classifier(), teacher="graph", graph=shared).fit(take(X, part), y[part])
+        assert (model.graph_ != shared.prepared(X).W[found][:, found]).nnz == 0
 
 
 def test_columns_without_names(classifier, moons):
     X, _, y = moons
-    model = GRBBClassifier(classifier(), guard=False, feature_costs={0: 1.0, 1: 2.0}, mu=0.0).fit(pd.DataFrame(X), y)
+    model = GRBBClassifier(classifier(), teacher="graph", feature_costs={0: 1.0, 1: 2.0}, mu=0.0).fit(
+        pd.DataFrame(X), y
+    )
     assert not hasattr(model, "feature_names_in_")
     assert model.paid_ == (0, 1)

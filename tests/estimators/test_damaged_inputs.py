@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
 import grbb_ext
-from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, ModelFileError, SharedGraph
+from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, KNNGraph, ModelFileError, SharedGraph
 
 N = 40
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -35,7 +35,7 @@ CODES = np.abs(np.round(X))
 COSTS = FeatureCosts([1.0, 2.0, 3.0])
 BIG = 1e300
 # These rows have no structure that a graph could find; what the labels say of it is tested elsewhere.
-GRAPH_ALONE = {"guard": False}
+GRAPH_ALONE = {"teacher": "graph"}
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Kit:
 
     def classify(self, rows=X, y=Y, weight=None, *, of_booster=None, fit=None, predict=None, **settings):
         """Fit a classifier and return its probabilities."""
-        model = GRBBClassifier(self.booster(**(of_booster or {})), **{**GRAPH_ALONE, **settings})
+        model = GRBBClassifier(self.booster(**(of_booster or {}))).set_params(**GRAPH_ALONE).set_params(**settings)
         model.fit(rows, y, weight, **(fit or {}))
         return model.predict_proba(rows if predict is None else predict)
 
@@ -166,10 +166,10 @@ LABELS: Refused = {
     "complex": (lambda kit: kit.classify(y=Y.astype(complex)), ValueError, "Complex"),
     "sparse": (lambda kit: kit.classify(y=sp.csr_matrix(TRUTH)), ValueError, "1d array"),
     "several markers": (lambda kit: kit.classify(unlabeled=[-1, 0]), TypeError, "one marker"),
-    "a class beyond classes": (lambda kit: kit.classify(classes=[0, 5]), ValueError, "Add them to classes="),
-    "the marker among classes": (lambda kit: kit.classify(classes=[-1, 0, 1]), ValueError, "Leave it out"),
-    "NaN among classes": (lambda kit: kit.classify(classes=[0.0, 1.0, np.nan]), ValueError, "Leave it out"),
-    "classes in a table": (lambda kit: kit.classify(classes=[[0, 1]]), ValueError, "at least two different"),
+    "a class beyond classes": (lambda kit: kit.classify(fit={"classes": [0, 5]}), ValueError, "Add them to classes="),
+    "the marker among classes": (lambda kit: kit.classify(fit={"classes": [-1, 0, 1]}), ValueError, "Leave it out"),
+    "NaN among classes": (lambda kit: kit.classify(fit={"classes": [0.0, 1.0, np.nan]}), ValueError, "Leave it out"),
+    "classes in a table": (lambda kit: kit.classify(fit={"classes": [[0, 1]]}), ValueError, "at least two different"),
     "text for numbers": (lambda kit: kit.regress(y=["1.5"] * N), ValueError, "needs numbers in y"),
     "dates for numbers": (lambda kit: kit.regress(y=np.full(N, "2026", "M8[Y]")), ValueError, "needs numbers in y"),
     "infinite numbers": (lambda kit: kit.regress(y=np.full(N, np.inf)), ValueError, "Use NaN for an unlabelled row"),
@@ -261,15 +261,15 @@ SETTINGS: Refused = {
     "half a round": (lambda kit: kit.regress(of_booster={"n_estimators": 2.5}), ValueError, "positive integer"),
     "another loss": (lambda kit: kit.classify(of_booster={"objective": "x"}), ValueError, "Leave objective"),
     "an absurd learning rate": (lambda kit: kit.regress(of_booster={"learning_rate": 1e30}), ValueError, "lower the"),
-    "n_neighbors": (lambda kit: kit.classify(n_neighbors=0), ValueError, "positive integer"),
+    "n_neighbors": (lambda kit: kit.classify(graph__n_neighbors=0), ValueError, "positive integer"),
     "graph of other rows": (lambda kit: kit.classify(graph=np.ones((3, 3))), ValueError, "SharedGraph"),
     "graph with NaN": (lambda kit: kit.classify(graph=np.full((N, N), np.nan)), ValueError, "finite number"),
     "graph one way": (lambda kit: kit.classify(graph=np.triu(np.ones((N, N)), 1)), ValueError, r"W\.maximum"),
     "shared graph of other rows": (lambda kit: kit.classify(graph=SharedGraph(X + 1)), ValueError, "not a row of"),
-    "lam": (lambda kit: kit.classify(lam=-1.0), ValueError, "lam must be"),
-    "lam as text": (lambda kit: kit.classify(lam="a"), TypeError, "lam must be a number"),
-    "sharpen": (lambda kit: kit.classify(sharpen=np.nan), ValueError, "sharpen must be"),
-    "solver": (lambda kit: kit.classify(solver="magic"), ValueError, "must be one of"),
+    "lam": (lambda kit: kit.classify(rule__lam=-1.0), ValueError, "lam must be"),
+    "lam as text": (lambda kit: kit.classify(rule__lam="a"), TypeError, "lam must be a number"),
+    "sharpen": (lambda kit: kit.classify(teacher__sharpen=np.nan), ValueError, "sharpen must be"),
+    "solver": (lambda kit: kit.classify(propagation__solver="magic"), ValueError, "must be one of"),
     "random_state": (lambda kit: kit.classify(random_state="dice"), ValueError, "seed"),
     "categories: no column": (lambda kit: kit.classify(categorical_features=[7]), ValueError, "no such column"),
     "categories: half a column": (lambda kit: kit.classify(CODES, categorical_features=[0.5]), ValueError, "no such"),
@@ -386,7 +386,7 @@ FINITE: dict[str, Call] = {
     "one row many times": lambda kit: kit.classify(np.repeat(X[:2], N // 2, axis=0)),
     "two rows": lambda kit: kit.classify(X[:2], [0, 1]),
     "odd names": lambda kit: kit.classify(FRAME.set_axis(["a b", "[x]", "<"], axis=1)),
-    "more neighbours than rows": lambda kit: kit.classify(n_neighbors=1000),
+    "more neighbours than rows": lambda kit: kit.classify(graph=KNNGraph(n_neighbors=1000)),
     "one labelled number": lambda kit: kit.regress(y=np.where(np.arange(N), np.nan, 5.0)),
     "as many classes as labels": lambda kit: kit.classify(y=np.where(LABELED, np.arange(N), -1)),
     "no eval_set": lambda kit: kit.classify(fit={"eval_set": []}),
@@ -419,7 +419,7 @@ def test_without_a_feature_that_is_affordable_the_model_is_constant(kit):
 
 def test_one_labelled_row_with_all_classes_named(kit):
     with pytest.warns(UserWarning, match="Only the class 1 is labelled"):
-        probability = kit.classify(y=np.where(np.arange(N), -1, 1), classes=[0, 1])
+        probability = kit.classify(y=np.where(np.arange(N), -1, 1), fit={"classes": [0, 1]})
     assert (probability[:, 1] > 0.5).all()
 
 

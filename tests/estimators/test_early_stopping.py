@@ -97,7 +97,7 @@ def test_regression(regressor, parts):
     truth, valid = np.sin(X[:, 0]) + 9, np.sin(X_valid[:, 0]) + 9
     y = np.where(np.arange(300) < 60, truth, np.nan)
     wrapped = regressor(n_estimators=500, early_stopping_rounds=5, learning_rate=0.5)
-    model = GRBBRegressor(wrapped, guard=False).fit(X, y, eval_set=[(X_valid, np.where(valid > 9, valid, np.nan))])
+    model = GRBBRegressor(wrapped, teacher="graph").fit(X, y, eval_set=[(X_valid, np.where(valid > 9, valid, np.nan))])
     errors = model.evals_result_["validation_0"]["squared_error"]
     keep = valid > 9
     assert model.n_iter_ == int(np.argmin(errors)) + 1

@@ -10,7 +10,7 @@ import pytest
 import skops.io
 from sklearn.base import clone
 
-from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor
+from grbb_ext import Corrected, FeatureCosts, GRBBClassifier, GRBBRegressor, Laplacian
 
 
 def by_pickle(model, folder):
@@ -37,9 +37,8 @@ def travel(request):
 @pytest.mark.parametrize("rule", ["targets", "paper", "corrected", "laplacian", "labeled"])
 def test_a_classifier_travels_whole(classifier, moons, tmp_path, travel, rule):
     X, _, y = moons
-    settings = {"hessian": "unit"} if rule == "corrected" else {}
-    settings |= {"lam": 0.1} if rule == "laplacian" else {}
-    model = GRBBClassifier(classifier(), rule=rule, feature_costs=FeatureCosts([1.0, 2.0]), mu=0.01, **settings)
+    rule = {"corrected": Corrected(hessian="unit"), "laplacian": Laplacian(lam=0.1)}.get(rule, rule)
+    model = GRBBClassifier(classifier(), rule=rule, feature_costs=FeatureCosts([1.0, 2.0]), mu=0.01)
     model.fit(X, y)
     copy = travel(model, tmp_path)
     assert copy.decision_function(X).tobytes() == model.decision_function(X).tobytes()

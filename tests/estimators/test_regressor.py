@@ -19,7 +19,7 @@ def sine():
 
 def test_unlabeled_rows_are_learned_from(regressor, sine):
     X, truth, y = sine
-    model = GRBBRegressor(regressor(n_estimators=40), guard=False).fit(X, y)
+    model = GRBBRegressor(regressor(n_estimators=40), teacher="graph").fit(X, y)
     assert model.score(X[40:], truth[40:]) > 0.9
     assert model.score(X, y) == model.score(X[:40], truth[:40])
     np.testing.assert_array_equal(model.transduction_[:40], truth[:40])
@@ -29,7 +29,7 @@ def test_unlabeled_rows_are_learned_from(regressor, sine):
 def test_the_start_is_the_mean_and_part_of_the_native_model(regressor, library, sine):
     X, truth, y = sine
     weight = np.linspace(1, 3, 200)
-    model = GRBBRegressor(regressor(learning_rate=1e-6, n_estimators=1), guard=False).fit(X, y, weight)
+    model = GRBBRegressor(regressor(learning_rate=1e-6, n_estimators=1), teacher="graph").fit(X, y, weight)
     mean = np.average(truth[:40], weights=weight[:40])
     native = model.booster_.predict(xgb.DMatrix(X) if library == "xgboost" else X)
     np.testing.assert_allclose(native, mean, atol=1e-4)
@@ -37,10 +37,10 @@ def test_the_start_is_the_mean_and_part_of_the_native_model(regressor, library, 
     np.testing.assert_array_equal(model.forest_.predict(X), native)
 
 
-def test_all_rows_labeled_with_the_papers_preset_is_the_plain_booster(regressor, library, sine):
+def test_all_rows_labeled_with_the_papers_rule_is_the_plain_booster(regressor, library, sine):
     """Margins equal those of the library's own loop with gradient H - y and hessian 1, from the mean on."""
     X, truth, _ = sine
-    model = GRBBRegressor(regressor(), preset="paper").fit(X, truth)
+    model = GRBBRegressor(regressor(), rule="paper").fit(X, truth)
     mean = float(truth.mean())
 
     def plain(scores, data):
@@ -67,7 +67,7 @@ def test_all_rows_labeled_is_the_wrapped_regressor_itself(regressor, sine):
 
 def test_a_mean_of_one_half_is_not_taken_for_a_forgotten_start(regressor):
     X = np.arange(40.0)[:, None]
-    model = GRBBRegressor(regressor(), preset="paper").fit(X, (X[:, 0] >= 20).astype(float))
+    model = GRBBRegressor(regressor(), rule="paper").fit(X, (X[:, 0] >= 20).astype(float))
     assert model.predict(X)[0] < 0.3 < 0.7 < model.predict(X)[-1]
 
 
@@ -81,14 +81,16 @@ def test_minus_one_is_a_number(regressor):
 def test_none_marks_a_row_too(regressor, sine):
     X, _, y = sine
     with_none = [None if np.isnan(value) else value for value in y]
-    expected = GRBBRegressor(regressor(), guard=False).fit(X, y).predict(X)
-    np.testing.assert_array_equal(GRBBRegressor(regressor(), guard=False).fit(X, with_none).predict(X), expected)
+    expected = GRBBRegressor(regressor(), teacher="graph").fit(X, y).predict(X)
+    np.testing.assert_array_equal(GRBBRegressor(regressor(), teacher="graph").fit(X, with_none).predict(X), expected)
 
 
 def test_stages_end_in_the_model(regressor, sine):
     X, _, y = sine
-    model = GRBBRegressor(regressor(n_estimators=5), guard=False).fit(X, y)
+    model = GRBBRegressor(regressor(n_estimators=5), teacher="graph").fit(X, y)
     stages = list(model.staged_predict(X))
     assert len(stages) == 5
     np.testing.assert_array_equal(stages[-1], model.predict(X))
-    np.testing.assert_array_equal(stages[1], GRBBRegressor(regressor(n_estimators=2), guard=False).fit(X, y).predict(X))
+    np.testing.assert_array_equal(
+        stages[1], GRBBRegressor(regressor(n_estimators=2), teacher="graph").fit(X, y).predict(X)
+    )

@@ -10,7 +10,7 @@ from lightgbm import LGBMClassifier, LGBMRanker, LGBMRegressor
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 from xgboost.callback import LearningRateScheduler, TrainingCallback
 
-from grbb_ext import GRBBClassifier, GRBBRegressor
+from grbb_ext import GRBBClassifier, GRBBRegressor, RefinedGraph
 
 
 def _trees(model) -> list:
@@ -66,7 +66,7 @@ def test_rows_and_columns_are_sampled_by_the_seed(classifier, library, moons):
 
     def scores(seed, own=None):
         sampled = classifier(subsample=0.5, random_state=seed, **frequency)
-        return GRBBClassifier(sampled, graph="knn", guard=False, random_state=own).fit(X, y).raw_scores_
+        return GRBBClassifier(sampled, graph="knn", teacher="graph", random_state=own).fit(X, y).raw_scores_
 
     np.testing.assert_array_equal(scores(1), scores(1))
     assert (scores(1) != scores(2)).any()
@@ -272,7 +272,7 @@ def test_none_takes_what_is_installed(moons, monkeypatch):
     assert GRBBClassifier().fit(X, y).library_ == "lightgbm"
     found = {"lightgbm": None, "xgboost": object()}
     monkeypatch.setattr("importlib.util.find_spec", found.get)
-    assert GRBBClassifier(n_neighbors=5).fit(X, y).library_ == "xgboost"
+    assert GRBBClassifier(graph=RefinedGraph(n_neighbors=5)).fit(X, y).library_ == "xgboost"
     found["xgboost"] = None
     with pytest.raises(ImportError, match=r"grbb_ext\[lightgbm\].*grbb_ext\[xgboost\]"):
         GRBBClassifier().fit(X, y)

@@ -97,7 +97,7 @@ def test_sparse_rows_give_the_dense_graph():
     assert_allclose(knn_graph(sp.csr_matrix(X), 4).toarray(), knn_graph(X, 4).toarray(), atol=1e-8)
 
 
-def test_missing_values_are_replaced_by_the_median_and_said():
+def test_missing_values_are_replaced_by_the_median_with_a_warning():
     X = rows(40, 3)
     X[3, 1] = np.nan
     before = X.copy()
@@ -170,10 +170,11 @@ def test_wrong_arguments(arguments, message):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
+        (np.array([["2026-01-01"], ["2026-01-02"]], dtype="M8[D]"), "dates or durations"),
         ([["a", 1j], ["c", 2j]], "complex"),
         (np.array([1.0, 2.0, 3.0]), "two-dimensional"),
         (np.array([[1.0], [np.inf], [2.0]]), "infinite"),
-        (np.empty((5, 0)), "no columns"),
+        (np.empty((5, 0)), r"0 feature\(s\)"),
     ],
 )
 def test_wrong_rows(X, message):

@@ -18,7 +18,7 @@ def test_a_missing_faiss_names_the_extra(monkeypatch):
         choose_method(np.zeros((10, 2)), "euclidean", "faiss")
 
 
-def test_the_recall_that_is_told_is_the_recall():
+def test_the_recall_that_is_reported_is_the_recall():
     X = np.random.default_rng(0).normal(size=(3000, 8)).astype(np.float32)
     index = FaissIndex(X, 10, "euclidean", recall_wanted=0.8)
     truth = NodeIndex(X, 10, "euclidean", "brute", None).search(X)[0]

@@ -11,8 +11,17 @@ from sklearn.datasets import load_wine, make_moons
 from sklearn.model_selection import GridSearchCV
 from xgboost import XGBClassifier
 
-from grbb_ext import GRBBClassifier, SemiSupervisedSplit, grbb_objective, knn_graph, labeled_scorer, share_graph
-from grbb_ext.graph import SharedGraph, _shared
+from grbb_ext import (
+    GRBBClassifier,
+    KNNGraph,
+    RefinedGraph,
+    SemiSupervisedSplit,
+    grbb_objective,
+    knn_graph,
+    labeled_scorer,
+    share_graph,
+)
+from grbb_ext.graph import SharedGraph
 
 X, TRUTH = load_wine(return_X_y=True)
 Y = np.where(np.random.default_rng(0).random(TRUTH.size) < 0.3, TRUTH, -1)
@@ -22,16 +31,41 @@ BOOSTERS = [
 ]
 
 
-def knn(booster=None, **settings):
-    """The plain graph is what can be shared; the guard is not the matter here."""
-    return GRBBClassifier(booster, graph="knn", guard=False, **settings)
+def knn(booster=None, *, categorical_features="from_dtype", **fields):
+    """The plain graph alone: the forest is not the matter here."""
+    graph = KNNGraph(**fields)
+    return GRBBClassifier(booster, graph=graph, teacher="graph", categorical_features=categorical_features)
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """Count how often neighbours are searched."""
+    calls, search = [], KNNGraph.search
+
+    def counting(*arguments, **keywords):
+        calls.append(1)
+        return search(*arguments, **keywords)
+
+    monkeypatch.setattr(KNNGraph, "search", counting)
+    return calls
 
 
 @pytest.mark.parametrize("booster", BOOSTERS, ids=["lightgbm", "xgboost"])
-@pytest.mark.parametrize("settings", [{}, {"preset": "paper"}, {"n_neighbors": 5, "scale": None, "weights": "heat"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"graph": "knn", "teacher": "graph"},
+        {"rule": "paper"},
+        {"graph": KNNGraph(n_neighbors=5, scale=None, weights="heat"), "teacher": "graph"},
+        {"graph": RefinedGraph(n_neighbors=5, n_trees=20, max_nodes=100), "teacher": "graph"},
+    ],
+    ids=["default", "knn", "paper", "heat", "nodes"],
+)
 def test_a_fit_to_all_rows_is_equal(booster, settings):
-    plain = knn(booster, **settings).fit(X, Y)
-    shared = share_graph(knn(booster, **settings), X).fit(X, Y)
+    plain = GRBBClassifier(booster, **settings).fit(X, Y)
+    shared = share_graph(GRBBClassifier(booster, **settings), X).fit(X, Y)
+    assert isinstance(shared.graph, SharedGraph)
     assert (plain.graph_ != shared.graph_).nnz == 0
     assert_array_equal(plain.predict_proba(X), shared.predict_proba(X))
 
@@ -41,7 +75,7 @@ def test_a_fit_to_a_fold_is_that_of_the_graph_cut_by_hand(booster):
     W = knn_graph(X, 9)
     rebuilt = []
     for train, test in SemiSupervisedSplit(3).split(X, Y):
-        cut = GRBBClassifier(booster, graph=W[train][:, train], guard=False).fit(X[train], Y[train])
+        cut = GRBBClassifier(booster, graph=W[train][:, train], teacher="graph").fit(X[train], Y[train])
         shared = share_graph(knn(booster), X).fit(X[train], Y[train])
         assert (cut.graph_ != shared.graph_).nnz == 0
         assert_array_equal(cut.predict_proba(X[test]), shared.predict_proba(X[test]))
@@ -65,23 +99,18 @@ def test_labels_left_out_have_no_say():
     assert_array_equal(first, model.fit(X[train], other[train]).predict_proba(X))
 
 
-def test_the_graph_is_built_once_in_a_search(monkeypatch):
-    calls = []
-
-    def counting(*arguments, **keywords):
-        calls.append(1)
-        return knn_graph(*arguments, **keywords)
-
-    monkeypatch.setattr(_shared, "knn_graph", counting)
-    model = share_graph(knn(BOOSTERS[0]), X)
+@pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
+@pytest.mark.parametrize("graph", [None, "knn"], ids=["default", "knn"])
+def test_the_graph_is_built_once_in_a_search(searches, graph):
+    model = share_graph(GRBBClassifier(BOOSTERS[0], graph=graph), X)
     search = GridSearchCV(
         model,
-        {"sharpen": [1.0, 3.0], "estimator__num_leaves": [3, 4]},
+        {"teacher__sharpen": [1.0, 3.0], "estimator__num_leaves": [3, 4]},
         cv=SemiSupervisedSplit(3),
         scoring=labeled_scorer("accuracy"),
         error_score="raise",
     ).fit(X, Y)
-    assert len(calls) == 1
+    assert len(searches) == 1
     assert search.best_estimator_.graph is model.graph
     assert isinstance(model.graph, SharedGraph)
 
@@ -89,7 +118,7 @@ def test_the_graph_is_built_once_in_a_search(monkeypatch):
 def test_settings_of_the_graph_are_the_estimators():
     shared = share_graph(knn(n_neighbors=4, weights="binary", metric="manhattan", scale="standard"), X)
     expected = knn_graph(X, 4, weights="binary", metric="manhattan", scale="standard")
-    assert (shared.graph.affinity_ != expected).nnz == 0
+    assert (expected != shared.graph.prepared(X).W).nnz == 0
 
 
 @pytest.mark.parametrize("columns", ["from_dtype", ["kind"], [2], [False, False, True]])
@@ -102,21 +131,34 @@ def test_categories(columns):
     assert (plain.graph_ != shared.graph_).nnz == 0
 
 
-def test_other_graphs_are_left_alone():
+def test_a_ready_affinity_is_cut():
     W = knn_graph(X, 9)
-    assert share_graph(GRBBClassifier(graph=W), X).graph.shape == W.shape
+    shared = share_graph(GRBBClassifier(BOOSTERS[0], graph=W, teacher="graph"), X)
+    assert (shared.fit(X[:100], Y[:100]).graph_ != W[:100][:, :100]).nnz == 0
+
+
+def test_a_shared_graph_is_left_alone():
     once = share_graph(knn(), X)
     assert share_graph(once, X).graph is once.graph
 
 
-def test_what_learns_from_labels_is_not_shared():
-    assert share_graph(GRBBClassifier(), X).graph is None  # refined in each fit
-    assert share_graph(GRBBClassifier(graph="refined"), X).graph == "refined"
-    for settings in ({"preset": "paper"}, {"rule": "corrected"}):
+def test_every_rule_with_a_graph_shares_it():
+    for settings in ({}, {"graph": "refined"}, {"rule": "paper"}, {"rule": "corrected"}):
         assert isinstance(share_graph(GRBBClassifier(**settings), X).graph, SharedGraph)
+    assert share_graph(GRBBClassifier(rule="labeled"), X).graph is None
 
 
-def test_the_guard_looks_at_the_rows_of_the_fit():
+def test_what_learns_from_labels_is_not_shared():
+    train = np.arange(20, 178)
+    shared = share_graph(GRBBClassifier(BOOSTERS[0], teacher="graph"), X)
+    fold = shared.fit(X[train], Y[train])
+    expected = grbb_objective(X, Y, teacher="graph").subset(train)  # refined again, from the labels of these rows
+    assert_array_equal(fold.graph_.toarray(), expected.graph_.toarray())
+    assert_array_equal(fold.objective_.targets_, expected.targets_)
+    assert_array_equal(fold.objective_.refinement_.plain.toarray(), shared.graph.prepared(X[train]).W.toarray())
+
+
+def test_the_forest_is_fitted_to_the_rows_of_the_fit():
     rows, truth = make_moons(200, noise=0.1, random_state=0)
     y = np.where(np.arange(200) < 20, truth, -1)
     train = np.arange(4, 200)
@@ -131,5 +173,5 @@ def test_bad_calls():
         share_graph(LGBMClassifier(), X)
     with pytest.raises(TypeError, match="must be GRBBClassifier"):
         share_graph(GRBBClassifier, X)
-    with pytest.raises(ValueError, match=r"names \['color'\], but X has no such columns"):
+    with pytest.raises(ValueError, match="names column 'color', but X has no such column"):
         share_graph(knn(categorical_features=["color"]), X)

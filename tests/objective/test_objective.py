@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 
-from grbb_ext import grbb_objective, knn_graph, make_propagation
+from grbb_ext import Committee, Corrected, Paper, Smooth, Targets, grbb_objective, knn_graph
 
 X, TRUTH = make_moons(120, noise=0.1, random_state=0)
 Y = np.where(np.arange(120) % 12 == 0, TRUTH, -1)
@@ -25,7 +25,8 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("y", [Y, THREE])
 def test_shapes_precision_and_independence_of_calls(rule, y):
-    obj = grbb_objective(X, y, guard=False, **RULES[rule])
+    teacher = {"teacher": "graph"} if rule == "targets" else {}
+    obj = grbb_objective(X, y, **RULES[rule], **teacher)
     scores = H if obj.n_outputs_ == 1 else np.column_stack([H, -H, 0 * H])
     gradient, hessian = obj(scores)
     assert gradient.shape == hessian.shape == scores.shape
@@ -58,9 +59,9 @@ def test_it_pickles_and_copies(rule):
     )
 
 
-def test_without_refinement_and_guard_the_default_is_smooth_sharpened_targets():
-    obj = grbb_objective(X, Y, graph="knn", guard=False)
-    P = make_propagation("smooth", knn_graph(X), np.flatnonzero(Y >= 0))
+def test_without_refinement_and_forest_the_default_is_smooth_sharpened_targets():
+    obj = grbb_objective(X, Y, graph="knn", teacher="graph")
+    P = Smooth().on(knn_graph(X), np.flatnonzero(Y >= 0))
     q = np.clip((1 + P.extend(2.0 * Y[Y >= 0] - 1)) / 2, 0, 1)
     q = q**3 / (q**3 + (1 - q) ** 3)
     q[Y >= 0] = Y[Y >= 0]
@@ -74,13 +75,15 @@ def test_the_papers_preset_uses_binary_weights_unless_a_graph_is_given():
     assert_allclose(grbb_objective(None, Y, graph=W, preset="paper").graph_.toarray(), W.toarray())
 
 
-def test_a_ready_operator_is_used():
+def test_the_settings_of_an_operator_are_used():
     W = knn_graph(X)
-    operator = make_propagation("smooth", W, np.flatnonzero(Y >= 0), tau=0.5)
-    obj = grbb_objective(None, Y, graph=W, propagation=operator, sharpen=1)
-    assert obj.propagation_ is operator
+    smooth = Smooth(tau=0.5)
+    obj = grbb_objective(None, Y, graph=W, propagation=smooth, teacher=Committee(sharpen=1))
+    assert obj.propagation_.spec is smooth
+    values = 2.0 * Y[Y >= 0] - 1
+    assert_array_equal(obj.propagation_.extend(values), smooth.on(W, np.flatnonzero(Y >= 0)).extend(values))
     part = obj.subset(np.arange(60))
-    assert part.propagation_.tau == 0.5
+    assert part.propagation_.tau_ == 0.5
     assert part.propagation_.n_rows == 60
 
 
@@ -123,7 +126,7 @@ def test_predictions_from_raw_scores():
     obj = grbb_objective(X, np.where(Y >= 0, np.array([3, 8])[Y], -1))
     assert_allclose(obj.predict_proba([0.0, 2.0]), [[0.5, 0.5], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]])
     assert_array_equal(obj.predict([-1.0, 1.0]), [3, 8])
-    three = grbb_objective(X, THREE, guard=False)
+    three = grbb_objective(X, THREE, teacher="graph")
     assert_array_equal(three.predict(np.eye(3) * 5), [0, 1, 2])
     regression = grbb_objective(X, np.where(Y >= 0, Y, np.nan), loss="squared_error")
     assert_array_equal(regression.predict([1.5]), [1.5])
@@ -155,7 +158,7 @@ def test_wrong_scores(scores, message):
 )
 def test_wrong_scores_of_several_classes(scores, message):
     with pytest.raises(ValueError, match=message):
-        grbb_objective(X, THREE, guard=False)(scores)
+        grbb_objective(X, THREE, teacher="graph")(scores)
 
 
 @pytest.mark.parametrize(
@@ -165,14 +168,16 @@ def test_wrong_scores_of_several_classes(scores, message):
         ({"preset": "nips"}, "preset must be"),
         ({"preset": "paper", "rule": "targets"}, "preset='paper' means rule='paper'"),
         ({"preset": "paper", "propagation": "smooth"}, "preset='paper' means propagation='harmonic'"),
-        ({"rule": "paper", "hessian": "newton"}, "defined with hessian 1"),
+        ({"preset": "paper", "rule": Targets()}, "preset='paper' means rule='paper'"),
         ({"rule": "laplacian"}, "needs lam > 0"),
         ({"rule": "corrected", "propagation": "smooth"}, "Use propagation='nonlocal'.*hessian='unit'"),
+        ({"rule": "corrected", "propagation": "poisson"}, "which 'poisson' can turn negative"),
+        ({"rule": "paper", "teacher": "graph"}, "rule='paper' has no teacher"),
+        ({"rule": "labeled", "teacher": Committee()}, "rule='labeled' has no teacher"),
+        ({"teacher": "forests"}, "teacher must be one of.*or a Committee or a fitted Teacher"),
+        ({"teacher": ["graph", "graph"]}, "experts must be some of"),
         ({"lam": -1.0}, "lam must be a finite number of at least 0"),
         ({"lam": np.nan}, "lam must be a finite number"),
-        ({"sharpen": 0.5}, "sharpen must be a finite number of at least 1"),
-        ({"correction": -1.0}, "correction must be"),
-        ({"hessian": "full"}, "hessian must be"),
         ({"propagation": "magic"}, "propagation must be one of"),
         ({"X": None}, "Pass X, or a ready affinity"),
         ({"X": X[:50]}, "X has 50 rows but y has 120"),
@@ -185,6 +190,21 @@ def test_wrong_scores_of_several_classes(scores, message):
 def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         grbb_objective(**({"X": X, "y": Y} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments", "message"),
+    [
+        (Committee, {"sharpen": 0.5}, "sharpen must be a finite number of at least 1"),
+        (Corrected, {"correction": -1.0}, "correction must be"),
+        (Corrected, {"hessian": "full"}, "hessian must be"),
+        (Targets, {"hessian": "full"}, "hessian must be"),
+        (Paper().replace, {"hessian": "newton"}, "Paper has no parameter 'hessian'"),  # it is defined with hessian 1
+    ],
+)
+def test_wrong_fields(spec, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        spec(**arguments)
 
 
 def test_labelled_only_needs_no_rows():

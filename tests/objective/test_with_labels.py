@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from grbb_ext import grbb_objective
+from grbb_ext import Committee, grbb_objective
 
 PATH = np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1)
 
 
 def test_other_labels_same_settings():
-    first = grbb_objective(None, [0, -1, -1, -1, -1, 1], graph=PATH, lam=0.2, sharpen=2.0)
+    first = grbb_objective(None, [0, -1, -1, -1, -1, 1], graph=PATH, lam=0.2, teacher=Committee(sharpen=2.0))
     y = first.y_
     y[2] = 1
     found = first.with_labels(y)
-    expected = grbb_objective(None, y, graph=PATH, lam=0.2, sharpen=2.0)
+    expected = grbb_objective(None, y, graph=PATH, lam=0.2, teacher=Committee(sharpen=2.0))
     H = np.linspace(-1, 1, 6)
     assert_allclose(found(H), expected(H))
     assert found.lam_ == 0.2

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from grbb_ext import knn_graph, make_propagation
+from grbb_ext import Harmonic, Nonlocal, Poisson, Smooth, knn_graph
 from grbb_ext.graph import laplacian
-from grbb_ext.propagation import HarmonicPropagation, NonlocalPropagation, PoissonPropagation, SmoothPropagation
+from grbb_ext.propagation import PROPAGATIONS
 
 KINDS = ["harmonic", "nonlocal", "smooth", "poisson"]
 SOLVERS = ["direct", "cg"]
@@ -73,7 +73,7 @@ def settings_of(kind, solver):
 def test_operators_equal_their_dense_formulas(kind, solver, problem):
     W, labeled, random = problem
     P_bar, reachable = dense_reference(kind, W, labeled)
-    operator = make_propagation(kind, W, labeled, **settings_of(kind, solver))
+    operator = PROPAGATIONS[kind].replace(**settings_of(kind, solver)).on(W, labeled)
     values = random.normal(size=(labeled.size, 2))
     assert_allclose(operator.extend(values), P_bar @ values, atol=2e-6)
     assert_allclose(operator.extend(values[:, 0]), P_bar @ values[:, 0], atol=2e-6)
@@ -88,9 +88,9 @@ def test_smooth_chebyshev_equals_direct():
     labeled = np.arange(0, 200, 17)
     values = np.random.default_rng(1).normal(size=(labeled.size, 2))
     for tau, power in [(0.05, 3), (0.01, 2), (0.3, 1)]:
-        direct = SmoothPropagation(W, labeled, tau=tau, power=power, solver="direct").extend(values)
+        direct = Smooth(tau=tau, power=power, solver="direct").on(W, labeled).extend(values)
         for solver in ("chebyshev", "cg"):
-            other = SmoothPropagation(W, labeled, tau=tau, power=power, solver=solver, tol=1e-10).extend(values)
+            other = Smooth(tau=tau, power=power, solver=solver, tol=1e-10).on(W, labeled).extend(values)
             assert_allclose(other, direct, atol=1e-7)
 
 
@@ -99,7 +99,7 @@ def test_smooth_chebyshev_equals_direct():
 @given(problem=problems())
 def test_harmonic_operators_average(kind, problem):
     W, labeled, random = problem
-    operator = make_propagation(kind, W, labeled, solver="direct")
+    operator = PROPAGATIONS[kind].replace(solver="direct").on(W, labeled)
     P_bar = operator.dense()
     assert P_bar.min() >= 0
     assert_allclose(P_bar.sum(axis=1)[operator.reachable], 1, atol=1e-6)
@@ -114,7 +114,7 @@ def test_harmonic_operators_average(kind, problem):
 @given(problem=problems())
 def test_the_harmonic_extension_has_no_residual(solver, bound, problem):
     W, labeled, random = problem
-    operator = HarmonicPropagation(W, labeled, solver=solver, tol=1e-8)
+    operator = Harmonic(solver=solver, tol=1e-8).on(W, labeled)
     f = operator.extend(random.normal(size=labeled.size))
     residual = laplacian(sp.csr_array(W)) @ f
     assert np.abs(residual[operator.free]).max(initial=0) < bound
@@ -125,63 +125,63 @@ def test_the_harmonic_extension_has_no_residual(solver, bound, problem):
 @given(problem=problems(), scale=st.floats(-3, 3))
 def test_operators_are_linear_and_follow_a_permutation(kind, problem, scale):
     W, labeled, random = problem
-    operator = make_propagation(kind, W, labeled)
+    operator = PROPAGATIONS[kind].on(W, labeled)
     a, b = random.normal(size=(2, labeled.size))
     assert_allclose(operator.extend(scale * a + b), scale * operator.extend(a) + operator.extend(b), atol=1e-7)
     p = random.permutation(W.shape[0])
     where = np.argsort(p)
-    permuted = make_propagation(kind, W[np.ix_(p, p)], where[labeled])
+    permuted = PROPAGATIONS[kind].on(W[np.ix_(p, p)], where[labeled])
     assert_allclose(permuted.extend(a), operator.extend(a)[p], atol=1e-7)
 
 
 def test_a_path_by_hand():
     path = np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1)
-    assert_allclose(HarmonicPropagation(path, [0, 4]).extend([0.0, 4.0]), [0, 1, 2, 3, 4])
+    assert_allclose(Harmonic().on(path, [0, 4]).extend([0.0, 4.0]), [0, 1, 2, 3, 4])
     # Edges at the ends weigh 5/2: conductances 2.5, 1, 1, 2.5, so potentials drop by .4, 1, 1, .4 of 2.8.
     drops = np.array([0, 0.4, 1.4, 2.4, 2.8]) / 2.8
-    assert_allclose(NonlocalPropagation(path, [0, 4]).extend([0.0, 1.0]), drops)
+    assert_allclose(Nonlocal().on(path, [0, 4]).extend([0.0, 1.0]), drops)
     # A unit source and sink: u falls by 1 per edge, is odd about the middle, and (L+)_ll centred has diagonal 1.
-    assert_allclose(PoissonPropagation(path, [0, 4]).extend([-1.0, 1.0]), [-1, -1, 0, 1, 1])
+    assert_allclose(Poisson().on(path, [0, 4]).extend([-1.0, 1.0]), [-1, -1, 0, 1, 1])
 
 
 def test_reach_decides_the_length_scale():
     # Labels at the ends of a long path are out of reach of its middle unless tau shrinks.
     path = sp.diags_array([np.ones(199), np.ones(199)], offsets=[1, -1])
-    few = SmoothPropagation(path, [0, 199])
-    many = SmoothPropagation(path, np.arange(0, 200, 5))
+    few = Smooth().on(path, [0, 199])
+    many = Smooth().on(path, np.arange(0, 200, 5))
     assert few.tau_ < many.tau_ == 0.05
     assert np.median(few.extend([1.0, 1.0])) >= 0.5
-    assert SmoothPropagation(path, [0, 199], tau=0.2).tau_ == 0.2
+    assert Smooth(tau=0.2).on(path, [0, 199]).tau_ == 0.2
 
 
 def test_threads_and_blocks_do_not_change_the_operator():
     W = knn_graph(np.random.default_rng(0).normal(size=(400, 3)), 6)
     labeled = np.arange(0, 400, 5)  # 80 columns: three blocks
     for kind in KINDS:
-        one = make_propagation(kind, W, labeled, solver="cg", n_jobs=1).dense()
-        two = make_propagation(kind, W, labeled, solver="cg", n_jobs=2).dense()
+        one = PROPAGATIONS[kind].replace(solver="cg").on(W, labeled, n_jobs=1).dense()
+        two = PROPAGATIONS[kind].replace(solver="cg").on(W, labeled, n_jobs=2).dense()
         assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_operators_pickle_after_use(kind):
     W = knn_graph(np.random.default_rng(0).normal(size=(50, 3)), 6)
-    operator = make_propagation(kind, W, [0, 7])
+    operator = PROPAGATIONS[kind].on(W, [0, 7])
     expected = operator.extend([1.0, 2.0])
     assert_allclose(pickle.loads(pickle.dumps(operator)).extend([1.0, 2.0]), expected)
 
 
 def test_the_same_operator_on_another_graph():
     W = knn_graph(np.random.default_rng(0).normal(size=(50, 3)), 6)
-    operator = SmoothPropagation(W, [0, 7], tau=0.2, noise=0.5)
-    again = operator.on(W, [1, 2])
-    assert_allclose(again.extend([1.0, 2.0]), SmoothPropagation(W, [1, 2], tau=0.2, noise=0.5).extend([1.0, 2.0]))
+    operator = Smooth(tau=0.2, noise=0.5).on(W, [0, 7])
+    again = operator.spec.on(W, [1, 2])
+    assert_allclose(again.extend([1.0, 2.0]), Smooth(tau=0.2, noise=0.5).on(W, [1, 2]).extend([1.0, 2.0]))
 
 
 def test_a_dense_operator_over_the_limit_is_refused():
     W = knn_graph(np.random.default_rng(0).normal(size=(50, 3)), 6)
     with pytest.raises(MemoryError, match=r"memory_limit=100 bytes.*rule='targets'"):
-        HarmonicPropagation(W, [0, 1], memory_limit=100).dense()
+        Harmonic(memory_limit=100).on(W, [0, 1]).dense()
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,6 @@ def test_a_dense_operator_over_the_limit_is_refused():
         ({"solver": "gmres"}, "solver must be one of"),
         ({"solver": "chebyshev"}, "solver must be one of"),
         ({"tol": 0.0}, "tol must lie between"),
-        ({"kind": "heat"}, "propagation must be one of"),
         ({"kind": "smooth", "tau": -1}, "tau must be a positive number"),
         ({"kind": "smooth", "power": 0}, "power must be a positive integer"),
         ({"kind": "smooth", "noise": np.nan}, "noise must be a positive number"),
@@ -202,12 +201,14 @@ def test_a_dense_operator_over_the_limit_is_refused():
 )
 def test_wrong_arguments(arguments, message):
     graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    spec = PROPAGATIONS[arguments.pop("kind", "harmonic")]
+    labeled = arguments.pop("labeled", [0])
     with pytest.raises(ValueError, match=message):
-        make_propagation(**({"kind": "harmonic", "graph": graph, "labeled": [0]} | arguments))
+        spec.replace(**arguments).on(graph, labeled)
 
 
 def test_wrong_values():
-    operator = make_propagation("harmonic", [[0, 1], [1, 0]], [0])
+    operator = Harmonic().on([[0, 1], [1, 0]], [0])
     with pytest.raises(ValueError, match="one row per labelled row"):
         operator.extend([1.0, 2.0])
     with pytest.raises(ValueError, match="must be finite"):

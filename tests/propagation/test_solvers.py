@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from grbb_ext import knn_graph
+from grbb_ext import Harmonic, knn_graph
 from grbb_ext.graph import laplacian, normalized_laplacian
-from grbb_ext.propagation import HarmonicPropagation, SolverError
+from grbb_ext.propagation import SolverError
 from grbb_ext.propagation._solvers import ChebyshevPower, ConjugateGradientSolver, DirectSolver
 
 
@@ -61,13 +61,13 @@ def test_a_small_residual_with_a_large_error_is_improved():
     random = np.random.default_rng(0)
     W = sp.lil_array(sp.block_diag([knn_graph(random.normal(size=(300, 2)), 5) for _ in range(2)]))
     W[299, 300] = W[300, 299] = 1e-7
-    rough = HarmonicPropagation(W, [0, 5], solver="cg", tol=1e-6)
+    rough = Harmonic(solver="cg", tol=1e-6).on(W, [0, 5])
     solve, W_ul = rough._blocks
     right = np.asarray(W_ul @ np.ones((2, 1)))
     once = solve(right)
     assert np.abs(once - 1).max() > 1e-3  # what is allowed: a thousand times tol
     assert np.abs(solve.improved(once, right) - 1).max() < 1e-2 * np.abs(once - 1).max()
-    exact = HarmonicPropagation(W, [0, 5], solver="direct")
+    exact = Harmonic(solver="direct").on(W, [0, 5])
     assert_allclose(rough.extend([0.0, 1.0]), exact.extend([0.0, 1.0]), atol=1e-3)
     assert_allclose(rough.dense(), exact.dense(), atol=1e-3)
 
@@ -78,4 +78,4 @@ def test_a_graph_beyond_the_tolerance_is_noticed():
     weights = 10.0 ** np.random.default_rng(0).uniform(-8, 8, size=n - 1)
     path = sp.diags_array([weights, weights], offsets=[1, -1])
     with pytest.raises(SolverError, match=r"sum to 1 only within|stopped after"):
-        HarmonicPropagation(path, [0, n - 1], solver="cg", tol=1e-4).extend([0.0, 1.0])
+        Harmonic(solver="cg", tol=1e-4).on(path, [0, n - 1]).extend([0.0, 1.0])

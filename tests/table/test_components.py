@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from grbb_ext import RefinedGraph, grbb_objective
+from grbb_ext.graph import PreparedGraph, prepare_graph
+from grbb_ext.table import read_table
 from grbb_ext.table._components import principal_columns
-from grbb_ext.teacher._refined_graph import make_basis
 
 
 def crossed(variances: list[float], n: int = 64) -> np.ndarray:
@@ -20,6 +21,10 @@ def crossed(variances: list[float], n: int = 64) -> np.ndarray:
 
     signs = hadamard(n)[:, 1 : len(variances) + 1].astype(np.float64)
     return signs * np.sqrt(np.array(variances) * (n - 1) / n)
+
+
+def prepared(X: np.ndarray, settings: RefinedGraph) -> PreparedGraph:
+    return prepare_graph(settings, read_table(X), X.shape[0])
 
 
 def test_by_hand() -> None:
@@ -82,7 +87,7 @@ def test_noise_columns_lose_their_say() -> None:
     X = np.hstack([truth[:, None] * 1.5 + random.standard_normal((300, 4)), random.standard_normal((300, 60))])
 
     def same(n_components: int | None) -> float:
-        plain = make_basis(X, RefinedGraph(n_components=n_components), verbose=False).plain
+        plain = prepared(X, RefinedGraph(n_components=n_components)).W
         assert plain is not None
         rows, columns = plain.nonzero()
         return float(np.mean(truth[rows] == truth[columns]))
@@ -103,23 +108,23 @@ def test_more_columns_of_the_same_rows() -> None:
 def test_normal_scores_stand_beside_the_columns() -> None:
     X = np.random.default_rng(6).lognormal(size=(80, 4))
     for settings, shape in ((RefinedGraph(), 8), (RefinedGraph(normal_scores=False), 4)):
-        assert make_basis(X, settings, verbose=False).points.shape == (80, shape)
-    assert make_basis(X, RefinedGraph(), scale=None, verbose=False).points.shape == (80, 4)
-    basis = make_basis(X, RefinedGraph(n_components=3), verbose=False)
-    assert basis.components is basis.points
-    assert make_basis(X, RefinedGraph(n_components=6), verbose=False).components is None
+        assert prepared(X, settings).points.shape == (80, shape)
+    assert prepared(X, RefinedGraph(scale=None)).points.shape == (80, 4)
+    found = prepared(X, RefinedGraph(n_components=3))
+    assert found.components is found.points
+    assert prepared(X, RefinedGraph(n_components=6)).components is None
 
 
 def test_other_metrics_keep_the_columns() -> None:
     X = np.random.default_rng(3).standard_normal((80, 40))
     for metric, shape in (("euclidean", 30), ("cosine", 40)):
-        assert make_basis(X, RefinedGraph(), metric=metric, verbose=False).points.shape == (80, shape)
+        assert prepared(X, RefinedGraph(metric=metric)).points.shape == (80, shape)
 
 
 def test_an_objective_takes_the_number() -> None:
     X = np.random.default_rng(4).standard_normal((80, 40))
     y = np.where(np.arange(80) < 10, np.arange(80) % 2, -1)
     few, all_ = (
-        grbb_objective(X, y, graph=RefinedGraph(n_components=n), guard=False, verbose=False) for n in (5, None)
+        grbb_objective(X, y, graph=RefinedGraph(n_components=n), teacher="graph", verbose=False) for n in (5, None)
     )
     assert not np.array_equal(few.targets_, all_.targets_)

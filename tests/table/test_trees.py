@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from grbb_ext import GraphWarning, RefinedGraph, grbb_objective
-from grbb_ext.table import read_columns
+from grbb_ext.table import read_table
 
 RANDOM = np.random.default_rng(0)
 N = 300
@@ -19,8 +19,8 @@ SMALL = RefinedGraph(n_trees=40)
 
 
 def objective(X, graph=SMALL):
-    """The graph alone decides: no guard."""
-    return grbb_objective(X, Y, graph=graph, guard=False)
+    """Without the forest: the graph alone decides."""
+    return grbb_objective(X, Y, graph=graph, teacher="graph")
 
 
 def accuracy(obj):
@@ -36,7 +36,7 @@ def test_data_frames_split_into_numbers_and_categories():
             "text": ["b", None, "a"],
         }
     )
-    columns = read_columns(frame)
+    columns = read_table(frame)
     assert_array_equal(columns.numbers, [[1, 1], [np.nan, 0], [3, 1]])
     assert columns.codes[:, 0].tolist() == [1, 0, -1]
     assert (columns.codes[:, 1] < 0).tolist() == [False, True, False]
@@ -44,7 +44,7 @@ def test_data_frames_split_into_numbers_and_categories():
 
 
 def test_categories_are_ordered_by_their_mean_target():
-    columns = read_columns(np.array([["a"], ["b"], ["a"], ["c"]], dtype=object))
+    columns = read_table(np.array([["a"], ["b"], ["a"], ["c"]], dtype=object))
     encoded = columns.ordered(np.array([1.0, 0.0, 1.0, 0.5]), np.arange(4)).ravel()
     assert encoded[0] == encoded[2] > encoded[3] > encoded[1]
     mean = 2.5 / 4
@@ -58,17 +58,17 @@ def test_categories_are_ordered_by_their_mean_target():
 # The graph of the noise is rightly doubted.
 @pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
 def test_a_category_that_tells_the_classes_apart_is_used():
-    gains, guarded = [], []
+    gains, with_forest = [], []
     plain = accuracy(objective(NOISE, graph="knn"))
     for seed in range(5):
         kind = np.where(np.random.default_rng(seed).uniform(size=N) < 0.95, TRUTH, 1 - TRUTH)
         frame = pd.DataFrame(NOISE).assign(kind=pd.Categorical(np.array(["x", "y"])[kind]))
         gains.append(accuracy(objective(frame)) - plain)
-        guarded.append(accuracy(grbb_objective(frame, Y)))
-    # Distances leave the category out, so the trees start from noise: a small gain in every draw. The guard's see it.
+        with_forest.append(accuracy(grbb_objective(frame, Y)))
+    # Distances leave the category out, so the trees start from noise: a small gain in every draw. The forest's see it.
     assert min(gains) > 0
     assert np.mean(gains) > 0.015
-    assert min(guarded) > 0.85
+    assert min(with_forest) > 0.85
 
 
 def test_categories_alone_make_a_graph():

@@ -38,12 +38,12 @@ def test_a_held_out_label_that_becomes_unlabelled_leaves_no_trace():
 
 def test_the_plain_graph_of_a_fold_is_cut():
     rows = np.random.default_rng(1).permutation(N)[:120]
-    part = grbb_objective(X, Y, graph=SMALL, guard=False).subset(rows)
+    part = grbb_objective(X, Y, graph=SMALL, teacher="graph").subset(rows)
     assert_array_equal(part.refinement_.plain.toarray(), knn_graph(X).toarray()[np.ix_(rows, rows)])
 
 
 def test_the_fold_of_a_fold():
-    obj = grbb_objective(X, Y, graph=SMALL, guard=False)
+    obj = grbb_objective(X, Y, graph=SMALL, teacher="graph")
     rows = np.random.default_rng(2).permutation(N)[:130]
     once, twice = obj.subset(rows[:100]), obj.subset(rows).subset(np.arange(100))
     assert_array_equal(once.graph_.toarray(), twice.graph_.toarray())
@@ -52,7 +52,7 @@ def test_the_fold_of_a_fold():
 def test_folds_of_duplicated_rows():
     rows = np.vstack([X, np.repeat(X[:4], 5, axis=0)])
     y = np.concatenate([Y, np.full(20, -1)])
-    obj = grbb_objective(rows, y, graph=SMALL, guard=False)
+    obj = grbb_objective(rows, y, graph=SMALL, teacher="graph")
     part = obj.subset(np.arange(2, 180))
     assert part.graph_.shape == (178, 178)
     assert abs(part.graph_ - part.graph_.T).max() == 0

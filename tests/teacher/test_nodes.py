@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from grbb_ext import RefinedGraph, grbb_objective, prediction_variance, suggest_labels
-from grbb_ext.propagation import HungPropagation, SmoothPropagation
+from grbb_ext.propagation import NodePropagation, SmoothPropagation
 
 RANDOM = np.random.default_rng(0)
 N = 900
@@ -18,12 +18,12 @@ FEW = RefinedGraph(n_trees=10, n_candidates=15, max_nodes=300)
 
 @pytest.fixture(scope="module")
 def objective():
-    return grbb_objective(X, Y, graph=FEW, verbose=False, guard=False)
+    return grbb_objective(X, Y, graph=FEW, verbose=False, teacher="graph")
 
 
 def test_labelled_rows_are_nodes_and_the_others_are_means_of_nodes(objective):
     P = objective.propagation_
-    assert isinstance(P, HungPropagation)
+    assert isinstance(P, NodePropagation)
     assert P.nodes.size == 300
     assert np.isin(objective.labeled_, P.nodes).all()
     assert P.Z.dtype == np.float32
@@ -38,7 +38,7 @@ def test_labelled_rows_are_nodes_and_the_others_are_means_of_nodes(objective):
 
 def test_the_targets_are_nearly_those_of_the_whole_graph(objective):
     whole = grbb_objective(
-        X, Y, graph=RefinedGraph(n_trees=10, n_candidates=15, max_nodes=None), verbose=False, guard=False
+        X, Y, graph=RefinedGraph(n_trees=10, n_candidates=15, max_nodes=None), verbose=False, teacher="graph"
     )
     assert type(whole.propagation_) is SmoothPropagation
     both = (objective.targets_ > 0.5, whole.targets_ > 0.5)
@@ -49,28 +49,29 @@ def test_the_targets_are_nearly_those_of_the_whole_graph(objective):
 
 def test_as_many_nodes_as_rows_change_nothing():
     at, above = (
-        grbb_objective(X, Y, graph=RefinedGraph(n_trees=10, max_nodes=m), verbose=False, guard=False) for m in (N, None)
+        grbb_objective(X, Y, graph=RefinedGraph(n_trees=10, max_nodes=m), verbose=False, teacher="graph")
+        for m in (N, None)
     )
     assert_array_equal(at.targets_, above.targets_)
 
 
-def test_a_row_that_equals_a_node_is_told_what_its_neighbours_are():
+def test_a_row_that_equals_a_node_has_its_targets():
     twice = np.vstack([X, X])
     y = np.concatenate([Y, np.full(N, -1)])
-    obj = grbb_objective(twice, y, graph=FEW, verbose=False, guard=False)
+    obj = grbb_objective(twice, y, graph=FEW, verbose=False, teacher="graph")
     assert np.isfinite(obj.targets_).all()
     assert np.mean((obj.targets_ > 0.5) == np.tile(TRUTH, 2)) > 0.95
 
 
 @pytest.mark.parametrize("weights", ["self-tuning", "binary", "heat"])
 def test_every_formula_of_weights(weights):
-    obj = grbb_objective(X, Y, graph=FEW, weights=weights, verbose=False, guard=False)
+    obj = grbb_objective(X, Y, graph=FEW.replace(weights=weights), verbose=False, teacher="graph")
     assert np.mean((obj.targets_ > 0.5) == TRUTH) > 0.95
 
 
 def test_other_operators_and_rules_take_every_row_as_a_node():
-    for settings in ({"propagation": "harmonic"}, {"rule": "corrected"}):
-        obj = grbb_objective(X, Y, graph=FEW, verbose=False, guard=False, **settings)
+    for settings in ({"propagation": "harmonic", "teacher": "graph"}, {"rule": "corrected"}):
+        obj = grbb_objective(X, Y, graph=FEW, verbose=False, **settings)
         assert obj.refinement_.nodes.size == N
         assert not obj.unreachable_.size
 
@@ -99,17 +100,17 @@ def test_categories_missing_values_and_sparse_rows():
     table = np.column_stack([X.astype(object), words])
     table[5, 0] = None
     with pytest.warns(UserWarning, match="missing"):
-        obj = grbb_objective(table, Y, graph=FEW, verbose=False, guard=False)
+        obj = grbb_objective(table, Y, graph=FEW, verbose=False, teacher="graph")
     assert np.mean((obj.targets_ > 0.5) == TRUTH) > 0.93
-    sparse = grbb_objective(sp.csr_array(X), Y, graph=FEW, verbose=False, guard=False)
+    sparse = grbb_objective(sp.csr_array(X), Y, graph=FEW, verbose=False, teacher="graph")
     assert np.mean((sparse.targets_ > 0.5) == TRUTH) > 0.95
 
 
 def test_several_classes_and_regression():
     classes = np.where(Y < 0, -1, np.arange(N) % 3)
-    assert grbb_objective(X, classes, graph=FEW, verbose=False, guard=False).targets_.shape == (N, 3)
+    assert grbb_objective(X, classes, graph=FEW, verbose=False, teacher="graph").targets_.shape == (N, 3)
     values = np.where(Y < 0, np.nan, X[:, 0])
-    obj = grbb_objective(X, values, loss="squared_error", graph=FEW, verbose=False, guard=False)
+    obj = grbb_objective(X, values, loss="squared_error", graph=FEW, verbose=False, teacher="graph")
     assert np.corrcoef(obj.targets_, X[:, 0])[0, 1] > 0.8
 
 
@@ -118,11 +119,11 @@ def test_a_wrong_number_of_nodes_is_refused():
         RefinedGraph(max_nodes=0)
 
 
-def test_the_recall_of_the_search_is_told(objective, caplog):
+def test_the_recall_of_the_search_is_reported(objective, caplog):
     assert objective.refinement_.recall == 1.0
     assert "nodes=300 of 900" in repr(objective.refinement_)
     with caplog.at_level("INFO", logger="grbb_ext.graph"):
-        obj = grbb_objective(X, Y, graph=FEW, method="faiss", verbose=False, guard=False)
+        obj = grbb_objective(X, Y, graph=FEW.replace(method="faiss"), verbose=False, teacher="graph")
     assert 0.9 <= obj.refinement_.recall <= 1.0
     assert "recall" in caplog.text
 
@@ -130,5 +131,5 @@ def test_the_recall_of_the_search_is_told(objective, caplog):
 def test_rows_in_a_memory_mapped_file(objective, tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, X)
-    obj = grbb_objective(np.load(path, mmap_mode="r"), Y, graph=FEW, verbose=False, guard=False)
+    obj = grbb_objective(np.load(path, mmap_mode="r"), Y, graph=FEW, verbose=False, teacher="graph")
     assert_array_equal(obj.targets_, objective.targets_)

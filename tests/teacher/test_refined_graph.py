@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics import euclidean_distances
 
-from grbb_ext import RefinedGraph, grbb_objective, knn_graph, make_propagation, prediction_variance, suggest_labels
-from grbb_ext.objective._settings import DEFAULT_GRAPH
+from grbb_ext import RefinedGraph, Smooth, grbb_objective, knn_graph, prediction_variance, suggest_labels
 
 RANDOM = np.random.default_rng(0)
 N = 150
@@ -37,7 +36,7 @@ def dense_targets(W, y):
     t = 2.0 * y[labeled] - 1
     mean = t.mean()
     mean = mean * max(0.0, 1 - 4 / (len(t) * mean**2)) if mean else 0.0
-    f = mean + make_propagation("smooth", W, labeled).extend(t - mean)
+    f = mean + Smooth().on(W, labeled).extend(t - mean)
     q = (1 + np.clip(f, -1, 1)) / 2
     q[labeled] = y[labeled]
     return q
@@ -65,8 +64,8 @@ def dense_refined(X, y, n_trees, n_passes, seed):
 
 @pytest.mark.parametrize("n_passes", [1, 2])
 def test_with_all_rows_as_candidates_it_is_the_dense_recipe(n_passes):
-    settings = RefinedGraph(n_passes=n_passes, n_trees=20, n_candidates=N - 1, normal_scores=False)
-    obj = grbb_objective(NOISY, Y, graph=settings, scale="standard", random_state=3, guard=False)
+    settings = SMALL.replace(n_passes=n_passes, n_candidates=N - 1, scale="standard")
+    obj = grbb_objective(NOISY, Y, graph=settings, random_state=3, teacher="graph")
     assert_allclose(obj.graph_.toarray(), dense_refined(NOISY, Y, 20, n_passes, 3), atol=1e-6)
     assert_allclose(obj.refinement_.targets, dense_targets(obj.graph_, Y), atol=1e-6)
 
@@ -75,7 +74,7 @@ def test_with_all_rows_as_candidates_it_is_the_dense_recipe(n_passes):
 def test_the_affinity_is_symmetric_non_negative_and_hollow(duplicates):
     rows = np.vstack([NOISY, np.repeat(NOISY[:3], 10, axis=0)[:duplicates]])
     y = np.concatenate([Y, np.full(duplicates, -1)])
-    W = grbb_objective(rows, y, graph=SMALL, guard=False).graph_
+    W = grbb_objective(rows, y, graph=SMALL, teacher="graph").graph_
     assert W.shape == (N + duplicates, N + duplicates)
     assert abs(W - W.T).max() == 0
     assert W.data.min() > 0
@@ -94,8 +93,8 @@ def test_it_depends_on_the_seed_alone():
 
 def test_a_permutation_of_rows_permutes_the_graph():
     p = np.random.default_rng(5).permutation(N)
-    W = grbb_objective(NOISY, Y, graph=SMALL, guard=False).graph_.toarray()
-    permuted = grbb_objective(NOISY[p], Y[p], graph=SMALL, guard=False).graph_.toarray()
+    W = grbb_objective(NOISY, Y, graph=SMALL, teacher="graph").graph_.toarray()
+    permuted = grbb_objective(NOISY[p], Y[p], graph=SMALL, teacher="graph").graph_.toarray()
     assert_allclose(permuted, W[np.ix_(p, p)], atol=1e-9)
 
 
@@ -125,7 +124,7 @@ def test_irrelevant_columns_hurt_it_less():
         y = np.full(300, -1)
         y[:20] = truth[:20]
         plain, refined = (
-            np.mean((grbb_objective(rows, y, graph=graph, guard=False).targets_[20:] > 0.5) == truth[20:])
+            np.mean((grbb_objective(rows, y, graph=graph, teacher="graph").targets_[20:] > 0.5) == truth[20:])
             for graph in ("knn", RefinedGraph(n_trees=50, normal_scores=False))
         )
         gains.append(refined - plain)
@@ -135,13 +134,13 @@ def test_irrelevant_columns_hurt_it_less():
 
 def test_several_classes_and_regression():
     three = np.where(np.arange(N) < 30, np.arange(N) % 3, -1)
-    obj = grbb_objective(NOISY, three, graph=SMALL, guard=False)
+    obj = grbb_objective(NOISY, three, graph=SMALL, teacher="graph")
     assert obj.targets_.shape == (N, 3)
     assert 0 < obj.refinement_.agreement <= 1
     values = np.where(np.arange(N) < 30, X[:, 0], np.nan)
-    obj = grbb_objective(NOISY, values, graph=SMALL, loss="squared_error", guard=False)
+    obj = grbb_objective(NOISY, values, graph=SMALL, loss="squared_error", teacher="graph")
     assert_allclose(obj.targets_[:30], values[:30], rtol=1e-6)
-    plain = grbb_objective(NOISY, values, graph="knn", loss="squared_error", guard=False)
+    plain = grbb_objective(NOISY, values, graph="knn", loss="squared_error", teacher="graph")
     error = [np.mean((o.targets_[30:] - X[30:, 0]) ** 2) for o in (plain, obj)]
     assert error[1] < error[0]
     assert -1 <= obj.refinement_.agreement <= 1
@@ -169,10 +168,9 @@ def test_variance_and_suggestions_use_its_laplacian():
     assert_array_equal(suggest_labels(obj, H, 3).rows, suggest_labels(same, H, 3).rows)
 
 
-def test_a_ready_operator_is_rebuilt_on_it():
-    operator = make_propagation("smooth", knn_graph(NOISY), np.flatnonzero(Y >= 0), tau=0.5)
-    obj = grbb_objective(NOISY, Y, graph=SMALL, propagation=operator, guard=False)
-    assert obj.propagation_.tau == 0.5
+def test_the_settings_of_an_operator_are_used_on_it():
+    obj = grbb_objective(NOISY, Y, graph=SMALL, propagation=Smooth(tau=0.5), teacher="graph")
+    assert obj.propagation_.tau_ == 0.5
     assert_array_equal(obj.propagation_.W.toarray(), obj.refinement_.graph.toarray())
 
 
@@ -188,7 +186,7 @@ def test_names_and_defaults():
     refined = grbb_objective(NOISY, Y, graph="refined")
     assert refined.refinement_.settings == RefinedGraph(n_passes=2, n_trees=100)
     default = grbb_objective(NOISY, Y)
-    assert (default.refinement_ is not None) == (DEFAULT_GRAPH == "refined")
+    assert_array_equal(default.graph_.toarray(), refined.graph_.toarray())
     assert grbb_objective(NOISY, Y, preset="paper").refinement_ is None
     assert sp.issparse(grbb_objective(NOISY, Y, graph="knn").graph_)
 
@@ -198,10 +196,9 @@ def test_names_and_defaults():
     [
         ({"graph": "kernel"}, "graph must be 'knn', 'refined'"),
         ({"graph": "refined", "preset": "paper"}, "preset='paper' means graph='knn'"),
-        ({"graph": "refined", "rule": "labeled"}, "nothing to refine"),
+        ({"graph": "refined", "rule": "labeled"}, "no graph can be refined"),
         ({"graph": "refined", "X": None}, "Pass X, or a ready affinity"),
-        ({"graph": "refined", "n_neighbors": N}, "needs at least 151 rows"),
-        ({"graph": "refined", "X": np.empty((N, 0))}, "X has no columns"),
+        ({"graph": "refined", "X": np.empty((N, 0))}, r"0 feature\(s\)"),
     ],
 )
 def test_wrong_arguments(arguments, message):
@@ -221,14 +218,20 @@ def test_wrong_settings(name):
         RefinedGraph(normal_scores="yes")
 
 
+def test_at_most_all_other_rows_are_neighbours():
+    obj = grbb_objective(NOISY, Y, graph=SMALL.replace(n_neighbors=N), teacher="graph")
+    assert obj.refinement_.settings.n_neighbors == N - 1
+    assert_array_equal(np.diff(obj.graph_.indptr), N - 1)
+
+
 def test_many_rows_are_refined_by_trees_of_a_sample():
     random = np.random.default_rng(0)
     truth = random.integers(2, size=600)
     rows = np.hstack([2.0 * truth[:, None] + random.normal(size=(600, 3)), random.normal(size=(600, 60))])
     y = np.where(np.arange(600) < 20, truth, -1)
-    plain = grbb_objective(rows, y, graph="knn", guard=False)
+    plain = grbb_objective(rows, y, graph="knn", teacher="graph")
     settings = RefinedGraph(n_trees=50, n_components=None, normal_scores=False, max_samples=300)
-    sampled = grbb_objective(rows, y, graph=settings, guard=False)
+    sampled = grbb_objective(rows, y, graph=settings, teacher="graph")
     found = sampled.refinement_
     assert found.rows.size == found.plain_targets.size == 300
     assert_array_equal(found.rows[:20], np.arange(20))
@@ -240,6 +243,8 @@ def test_many_rows_are_refined_by_trees_of_a_sample():
     # Labels beyond the sample's size are all kept.
     many = np.where(np.arange(600) < 500, truth, -1)
     assert (
-        grbb_objective(rows, many, graph=RefinedGraph(n_trees=5, max_samples=300), guard=False).refinement_.rows.size
+        grbb_objective(
+            rows, many, graph=RefinedGraph(n_trees=5, max_samples=300), teacher="graph"
+        ).refinement_.rows.size
         == 600
     )

@@ -3,8 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from grbb_ext import knn_graph, make_propagation
+from grbb_ext import Harmonic, Smooth, knn_graph
 from grbb_ext.losses import LogisticLoss, SoftmaxLoss, SquaredErrorLoss
+from grbb_ext.propagation import PROPAGATIONS
 from grbb_ext.teacher import soft_targets
 
 W = knn_graph(np.random.default_rng(0).normal(size=(60, 3)), 6)
@@ -14,13 +15,13 @@ ONE_HOT = np.eye(3)[np.arange(10) % 3]
 
 
 def test_harmonic_targets_are_the_propagated_labels():
-    P = make_propagation("harmonic", W, LABELED)
+    P = Harmonic().on(W, LABELED)
     assert_allclose(soft_targets(P, BINARY, LogisticLoss()), P.extend(BINARY), atol=1e-9)
     assert_allclose(soft_targets(P, ONE_HOT, SoftmaxLoss()), P.extend(ONE_HOT), atol=1e-9)
 
 
 def test_smooth_targets_by_the_formula():
-    P = make_propagation("smooth", W, LABELED, tau=0.05)
+    P = Smooth(tau=0.05).on(W, LABELED)
     t = 2 * BINARY - 1  # mean -.2, n = 10: 1 - 4 / (10 * .04) < 0, so the prior mean is 0
     q = soft_targets(P, BINARY, LogisticLoss())
     expected = (1 + np.clip(P.extend(t), -1, 1)) / 2
@@ -31,7 +32,7 @@ def test_smooth_targets_by_the_formula():
 def test_the_prior_mean_is_kept_where_the_labels_show_it():
     rare = np.zeros(10)
     rare[0] = 1.0  # coded mean -.8: shrunk to -.8 (1 - 4 / (10 * .64)) = -.3
-    P = make_propagation("smooth", W, LABELED, tau=0.05)
+    P = Smooth(tau=0.05).on(W, LABELED)
     expected = (1 + np.clip(-0.3 + P.extend(2 * rare - 1 + 0.3), -1, 1)) / 2
     expected[LABELED] = rare
     assert_allclose(soft_targets(P, rare, LogisticLoss()), expected)
@@ -42,7 +43,7 @@ def test_the_prior_mean_is_kept_where_the_labels_show_it():
     kind=st.sampled_from(["harmonic", "nonlocal", "smooth", "poisson"]), sharpen=st.floats(1, 50), hard=st.booleans()
 )
 def test_targets_are_distributions_and_sharpening_keeps_the_winner(kind, sharpen, hard):
-    P = make_propagation(kind, W, LABELED)
+    P = PROPAGATIONS[kind].on(W, LABELED)
     for targets, loss in ((BINARY, LogisticLoss()), (ONE_HOT, SoftmaxLoss())):
         plain = soft_targets(P, targets, loss)
         q = soft_targets(P, targets, loss, sharpen=sharpen, hard=hard)
@@ -57,7 +58,7 @@ def test_targets_are_distributions_and_sharpening_keeps_the_winner(kind, sharpen
 
 
 def test_swapping_the_classes_swaps_the_targets():
-    P = make_propagation("smooth", W, LABELED)
+    P = Smooth().on(W, LABELED)
     q = soft_targets(P, BINARY, LogisticLoss(), sharpen=3)
     assert_allclose(soft_targets(P, 1 - BINARY, LogisticLoss(), sharpen=3), 1 - q, atol=1e-12)
     two_columns = soft_targets(P, np.column_stack([1 - BINARY, BINARY]), SoftmaxLoss(), sharpen=3)
@@ -65,7 +66,7 @@ def test_swapping_the_classes_swaps_the_targets():
 
 
 def test_regression_targets_follow_shift_and_scale():
-    P = make_propagation("smooth", W, LABELED)
+    P = Smooth().on(W, LABELED)
     y = np.random.default_rng(0).normal(size=10)
     q = soft_targets(P, y, SquaredErrorLoss())
     assert_allclose(soft_targets(P, 3 * y + 100, SquaredErrorLoss()), 3 * q + 100)

@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.datasets import make_moons
 
-from grbb_ext import grbb_objective, knn_graph, plan_labels, prediction_variance, suggest_labels
+from grbb_ext import Harmonic, Smooth, grbb_objective, knn_graph, plan_labels, prediction_variance, suggest_labels
 from grbb_ext.losses import LogisticLoss, SoftmaxLoss, SquaredErrorLoss
-from grbb_ext.propagation import HarmonicPropagation, SmoothPropagation
 from grbb_ext.variance import KernelPrior, LaplacianPrior, _information, choose_lam, prior_of
 
 
@@ -23,13 +22,13 @@ def graph():
 
 def test_laplace_evidence_of_one_label_equals_its_integral_roughly(graph):
     # One label: p(y) = E[sigma(f)] = 1/2 for f ~ N(0, s^2); Laplace is close for small s.
-    prior = KernelPrior(SmoothPropagation(graph, [0]))
+    prior = KernelPrior(Smooth().on(graph, [0]))
     found = choose_lam(prior, np.array([1.0]), np.ones(1), LogisticLoss(), lam=4.0)
     assert_allclose(np.exp(found.log_likelihood), 0.5, rtol=0.01)
 
 
 def test_evidence_of_two_labels_agrees_with_numerical_integration(graph):
-    prior = KernelPrior(SmoothPropagation(graph, [0, 100]))
+    prior = KernelPrior(Smooth().on(graph, [0, 100]))
     K = prior.labeled_covariance(1.0)
     y = np.array([1.0, 0.0])
     f = np.random.default_rng(0).multivariate_normal(np.zeros(2), K, size=400_000)
@@ -41,7 +40,7 @@ def test_evidence_of_two_labels_agrees_with_numerical_integration(graph):
 @pytest.mark.parametrize("lam", [0.1, 1.0])
 def test_lam_of_a_drawn_function_is_found(graph, lam):
     labeled = np.arange(200)
-    prior = KernelPrior(SmoothPropagation(graph, labeled, tau=0.05))
+    prior = KernelPrior(Smooth(tau=0.05).on(graph, labeled))
     random = np.random.default_rng(0)
     f = random.multivariate_normal(np.zeros(200), prior.labeled_covariance(lam), size=6, method="cholesky")
     y = (random.random(f.shape) < expit(f)).astype(float)
@@ -54,8 +53,8 @@ def test_chosen_lam_beats_its_neighbours(graph):
     y = (np.random.default_rng(1).random(50) < 0.5).astype(float)
     y[:20] = 1.0
     for prior in (
-        KernelPrior(SmoothPropagation(graph, labeled)),
-        LaplacianPrior(HarmonicPropagation(graph, labeled)),
+        KernelPrior(Smooth().on(graph, labeled)),
+        LaplacianPrior(Harmonic().on(graph, labeled)),
     ):
         found = choose_lam(prior, y, np.ones(50), LogisticLoss())
         for factor in (0.8, 1.25):
@@ -64,7 +63,7 @@ def test_chosen_lam_beats_its_neighbours(graph):
 
 
 def test_several_classes_are_summed(graph):
-    prior = KernelPrior(SmoothPropagation(graph, [0, 50, 100]))
+    prior = KernelPrior(Smooth().on(graph, [0, 50, 100]))
     Y = np.eye(3)
     total = choose_lam(prior, Y, np.ones(3), SoftmaxLoss(), lam=1.0).log_likelihood
     parts = [choose_lam(prior, Y[:, k], np.ones(3), LogisticLoss(), lam=1.0).log_likelihood for k in range(3)]
@@ -72,7 +71,7 @@ def test_several_classes_are_summed(graph):
 
 
 def test_a_weight_of_two_is_the_label_twice_as_certain_and_of_none_absent(graph):
-    both = KernelPrior(SmoothPropagation(graph, [0, 50, 100], tau=0.05))
+    both = KernelPrior(Smooth(tau=0.05).on(graph, [0, 50, 100]))
     found = choose_lam(both, np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0]), LogisticLoss(), lam=1.0)
     K = both.labeled_covariance(1.0)[:2, :2]
     f = np.random.default_rng(0).multivariate_normal(np.zeros(2), K, size=400_000)
@@ -80,7 +79,7 @@ def test_a_weight_of_two_is_the_label_twice_as_certain_and_of_none_absent(graph)
 
 
 def test_restricted_likelihood_does_not_see_the_level(graph):
-    prior = KernelPrior(SmoothPropagation(graph, np.arange(0, 200, 5)))
+    prior = KernelPrior(Smooth().on(graph, np.arange(0, 200, 5)))
     t = np.random.default_rng(0).normal(size=40)
     one = choose_lam(prior, t, np.ones(40), SquaredErrorLoss())
     shifted = choose_lam(prior, 10 * t + 1000, np.ones(40), SquaredErrorLoss())
@@ -90,14 +89,14 @@ def test_restricted_likelihood_does_not_see_the_level(graph):
 
 def test_more_than_a_thousand_labels_are_thinned():
     X, truth = make_moons(1500, noise=0.2, random_state=0)
-    prior = KernelPrior(SmoothPropagation(knn_graph(X), np.arange(1500), verbose=False))
+    prior = KernelPrior(Smooth().on(knn_graph(X), np.arange(1500), verbose=False))
     found = choose_lam(prior, truth.astype(float), np.ones(1500), LogisticLoss(), lam=1.0)
     assert np.isfinite(found.log_likelihood)
 
 
 def test_many_classes_are_a_sample_of_the_sum(graph):
     labeled, n_classes = np.arange(0, 200, 2), 90
-    prior = KernelPrior(SmoothPropagation(graph, labeled))
+    prior = KernelPrior(Smooth().on(graph, labeled))
     Y = np.eye(n_classes)[np.random.default_rng(0).permutation(np.arange(100) % n_classes)]
     found = choose_lam(prior, Y, np.ones(100), SoftmaxLoss(), lam=1.0).log_likelihood
     parts = [choose_lam(prior, Y[:, k], np.ones(100), LogisticLoss(), lam=1.0).log_likelihood for k in range(90)]

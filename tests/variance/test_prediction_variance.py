@@ -10,6 +10,7 @@ from scipy.special import expit, softmax
 
 from grbb_ext import grbb_objective
 from grbb_ext.objective import UnreachableRowsWarning
+from grbb_ext.propagation import PROPAGATIONS
 from grbb_ext.variance import VacuousVarianceWarning, prediction_variance
 
 KINDS = ["sandwich", "fisher"]
@@ -185,10 +186,9 @@ def test_by_hand_two_rows_one_label():
 def test_rows_that_no_label_reaches_are_infinite_and_left_out(operator, method, kind):
     W, y, _, H, _ = random_problem(5)
     with_island = sp.block_diag([W, np.ones((3, 3)) - np.eye(3), np.zeros((1, 1))]).toarray()
+    direct = PROPAGATIONS[operator].replace(solver="direct")
     with pytest.warns(UnreachableRowsWarning):
-        obj = grbb_objective(
-            None, np.concatenate([y, [-1] * 4]), graph=with_island, propagation=operator, solver="direct"
-        )
+        obj = grbb_objective(None, np.concatenate([y, [-1] * 4]), graph=with_island, propagation=direct)
     alone = grbb_objective(None, y, graph=W, propagation=operator)
     scores = np.concatenate([H, [0.3] * 4])
     found = variance(obj, scores, kind=kind, method=method, per_row=method != "stochastic")
@@ -340,12 +340,13 @@ def test_memory_limit_of_the_objective_is_kept(operator):
     path = sp.diags_array([np.ones(n_rows - 1), np.ones(n_rows - 1)], offsets=[1, -1])
     y = np.full(n_rows, -1)
     y[::100] = np.arange(6) % 2
-    obj = grbb_objective(None, y, graph=path, propagation=operator, memory_limit=8 * 600 * 6 - 1)
+    tight, roomy = (PROPAGATIONS[operator].replace(memory_limit=limit) for limit in (8 * 600 * 6 - 1, 8 * 600 * 6))
+    obj = grbb_objective(None, y, graph=path, propagation=tight)
     assert prediction_variance(obj, np.zeros(n_rows), lam=1.0).method == "stochastic"
     with pytest.raises(MemoryError, match="Use method='stochastic'"):
         prediction_variance(obj, np.zeros(n_rows), lam=1.0, method="schur")
-    roomy = grbb_objective(None, y, graph=path, propagation=operator, memory_limit=8 * 600 * 6)
-    assert prediction_variance(roomy, np.zeros(n_rows), lam=1.0).method == "schur"
+    obj = grbb_objective(None, y, graph=path, propagation=roomy)
+    assert prediction_variance(obj, np.zeros(n_rows), lam=1.0).method == "schur"
 
 
 def test_auto_takes_probes_where_the_exact_form_is_too_much_work(monkeypatch):

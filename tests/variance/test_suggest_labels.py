@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.datasets import make_blobs, make_moons
 
-from grbb_ext import grbb_objective, plan_labels, prediction_variance, suggest_labels
+from grbb_ext import RefinedGraph, grbb_objective, plan_labels, prediction_variance, suggest_labels
 from grbb_ext.variance import FrozenPosterior, prior_of
 
 OPERATORS = ["harmonic", "nonlocal", "poisson", "smooth"]
@@ -16,7 +16,7 @@ def moons(n_rows=60, n_labeled=6, **keywords):
     X, truth = make_moons(n_rows, noise=0.15, random_state=0)
     y = np.where(np.arange(n_rows) < n_labeled, truth, -1)
     H = 1.5 * truth - 0.75 + 0.5 * np.random.default_rng(0).normal(size=n_rows)
-    return X, truth, y, H, grbb_objective(X, y, n_neighbors=5, **keywords)
+    return X, truth, y, H, grbb_objective(X, y, graph=RefinedGraph(n_neighbors=5), **keywords)
 
 
 def dense_posterior(obj, H, lam, extra):
@@ -79,7 +79,7 @@ def test_one_block_of_columns_gives_the_drops_of_one_after_the_other():
 def test_several_classes_add_up():
     X, _, y, _, _ = moons()
     y[:6] = [0, 1, 2, 0, 1, 2]
-    obj = grbb_objective(X, y, n_neighbors=5)
+    obj = grbb_objective(X, y, graph=RefinedGraph(n_neighbors=5))
     H = np.random.default_rng(1).normal(size=(60, 3))
     found = suggest_labels(obj, H, 2, "a-optimal", lam=1.0)
     before = prediction_variance(obj, H, lam=1.0, kind="fisher").mean
@@ -99,9 +99,15 @@ def test_squared_error_drop_is_in_squared_units():
     X, _, _, H, _ = moons()
     t = np.full(60, np.nan)
     t[:10] = H[:10]
-    one = suggest_labels(grbb_objective(X, t, n_neighbors=5, loss="squared_error"), H, 2, "a-optimal", lam=1.0)
+    one = suggest_labels(
+        grbb_objective(X, t, graph=RefinedGraph(n_neighbors=5), loss="squared_error"), H, 2, "a-optimal", lam=1.0
+    )
     ten = suggest_labels(
-        grbb_objective(X, 10 * t, n_neighbors=5, loss="squared_error"), 10 * H, 2, "a-optimal", lam=1.0
+        grbb_objective(X, 10 * t, graph=RefinedGraph(n_neighbors=5), loss="squared_error"),
+        10 * H,
+        2,
+        "a-optimal",
+        lam=1.0,
     )
     assert one.rows.tolist() == ten.rows.tolist()
     assert_allclose(ten.expected_drop, 100 * one.expected_drop, rtol=1e-8)
@@ -110,7 +116,7 @@ def test_squared_error_drop_is_in_squared_units():
 def test_large_graphs_look_at_a_sample_in_single_precision(monkeypatch):
     X, truth = make_moons(3100, noise=0.1, random_state=0)
     y = np.where(np.arange(3100) < 10, truth, -1)
-    obj = grbb_objective(X, y, guard=False, verbose=False)
+    obj = grbb_objective(X, y, teacher="graph", verbose=False)
     H = 2.0 * truth - 1.0
     found = suggest_labels(obj, H, 3, "a-optimal", lam=1.0, n_candidates=20)
     assert found.n_candidates == 20
@@ -134,7 +140,7 @@ def test_k_means_goes_where_no_label_is():
     first = np.flatnonzero(blob == 0)[:2]
     y = np.full(120, -1)
     y[first] = [0, 1]
-    obj = grbb_objective(X, y, n_neighbors=60)
+    obj = grbb_objective(X, y, graph=RefinedGraph(n_neighbors=60))
     for rows in (X, None):
         found = suggest_labels(obj, np.zeros(120), 2, "k-means", X=rows, lam=1.0)
         assert (blob[found.rows] != 0).any()

@@ -34,7 +34,7 @@ def test_orthonormal_probes_are_unbiased_and_their_error_is_honest(r):
 def test_stochastic_lies_within_its_interval_as_often_as_it_says(propagation, n_rows, kind):
     X, truth = make_moons(n_rows, noise=0.2, random_state=0)
     y = np.where(np.arange(n_rows) < 40, truth, -1)
-    obj = grbb_objective(X, y, propagation=propagation, guard=False, verbose=False)
+    obj = grbb_objective(X, y, propagation=propagation, teacher="graph", verbose=False)
     H = 3.0 * truth - 1.5
     exact = prediction_variance(obj, H, lam=1.0, kind=kind, method="schur").mean
     inside = []
