@@ -59,18 +59,15 @@ class FrozenPosterior:
         self.candidates = candidates
         self._at = np.empty((candidates.size, len(self._outputs)))
         self._squared = np.empty_like(self._at)
-        self._measure(candidates)
-
-    def _measure(self, rows: Index) -> None:
-        """Find [inverse(I)]_jj and the weighted squared norm of column j for every candidate j, block by block."""
-        for block in row_blocks(rows.size, _COLUMNS_AT_ONCE):
-            for k, columns in enumerate(self._columns(rows[block])):
-                self._at[block, k] = columns[rows[block], np.arange(columns.shape[1])]
+        # [inverse(I)]_jj and the weighted squared norm of column j for every candidate j.
+        for block in row_blocks(candidates.size, _COLUMNS_AT_ONCE):
+            for k, columns in enumerate(self._columns(candidates[block])):
+                self._at[block, k] = columns[candidates[block]].diagonal()
                 self._squared[block, k] = self._squared_slope[:, k] @ columns**2
 
     def _columns(self, rows: Index) -> Iterator[Array]:
         """Yield these columns of the current covariance, of shape (N, k), for each output."""
-        Z = self._prior.unit_columns(rows)
+        Z = self._prior.scatter(np.eye(rows.size), rows)
         # R does not depend on the output.
         residual = self._prior.residual_product(Z) if self._exact else None
         return (self.product(Z, k, residual) for k in self._outputs)
@@ -117,12 +114,9 @@ class FrozenPosterior:
                 alpha = added / (1.0 + added * between[i, i])
                 drops[i] += alpha * squared[i, i]
                 pull = alpha * between[:, i]
-                squared = (
-                    squared
-                    - np.outer(pull, squared[i])
-                    - np.outer(squared[:, i], pull)
-                    + squared[i, i] * np.outer(pull, pull)
-                )
+                # C becomes C - C[:, i] pull^T.
+                squared = squared - np.outer(pull, squared[i])
+                squared = squared - np.outer(squared[:, i], pull)
                 between = between - np.outer(pull, between[i])
         return drops / self._total
 

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from grbb_ext.losses import Loss, SquaredErrorLoss
-from grbb_ext.objective import GRBBObjective
-from grbb_ext.propagation import SmoothPropagation
-from grbb_ext.variance._prior import Array, GraphPrior, Index, KernelPrior, LaplacianPrior
+from grbb_ext.objective import GRBBObjective, check_raw_scores
+from grbb_ext.propagation import HarmonicPropagation, SmoothPropagation
+from grbb_ext.variance._prior import Array, GraphPrior, Index, KernelPrior, LaplacianPrior, scaled_factor
 
 Curvature = Literal["logistic", "paper"]
 
 # The curvature at a score of 28: below it a label adds next to nothing, and the information must stay positive.
-_SMALLEST = 1e-12
+SMALLEST = 1e-12
 
 
-@dataclass(frozen=True)
-class Curvatures:
+class Curvatures(NamedTuple):
     """Curvatures and slopes, one column per output.
 
     Attributes
@@ -44,9 +42,7 @@ class Curvatures:
     slope: Array
 
 
-def curvatures(
-    H: NDArray[np.floating[Any]], labeled: Index, weight: Array, loss: Loss, curvature: Curvature
-) -> Curvatures:
+def curvatures(obj: GRBBObjective, raw_scores: ArrayLike, curvature: Curvature = "logistic") -> Curvatures:
     r"""Evaluate curvatures and slopes at the raw scores.
 
     .. math:: \Delta_i = w_i\, p_i (1 - p_i) \text{ (logistic) or } w_i\, p_i^2 (1 - p_i) \text{ (paper)}, \qquad
@@ -58,15 +54,11 @@ def curvatures(
 
     Parameters
     ----------
-    H : ndarray of shape (N,) or (N, K)
-        Raw scores.
-    labeled : ndarray of int of shape (n,)
-        The labelled rows.
-    weight : ndarray of shape (n,)
-        The weights of their losses.
-    loss : Loss
-        The loss.
-    curvature : {"logistic", "paper"}
+    obj : GRBBObjective
+        The loss, the labelled rows and their weights.
+    raw_scores : array-like of shape (N,) or (N, K)
+        Raw scores on all rows.
+    curvature : {"logistic", "paper"}, default="logistic"
         The formula.
 
     Returns
@@ -76,22 +68,22 @@ def curvatures(
 
     Examples
     --------
-    >>> from grbb_ext.losses import LogisticLoss
-    >>> found = curvatures(np.zeros(2), np.array([0]), np.ones(1), LogisticLoss(), "paper")
+    >>> from grbb_ext import grbb_objective
+    >>> obj = grbb_objective(None, [0, 1, -1], graph=[[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = curvatures(obj, np.zeros(3), "paper")
     >>> found.delta.tolist(), found.slope.tolist()
-    ([[0.125]], [[0.25], [0.25]])
+    ([[0.125], [0.125]], [[0.25], [0.25], [0.25]])
     """
-    scores = np.asarray(H, dtype=np.float64)
-    if isinstance(loss, SquaredErrorLoss):
-        ones = np.ones((labeled.size, 1))
-        return Curvatures(
-            np.maximum(weight[:, None], _SMALLEST), weight[:, None] ** 2 * ones, np.ones((scores.size, 1))
-        )
-    p = np.asarray(loss.mean(scores)).reshape(scores.shape[0], -1)
-    slope = p * (1.0 - p)
-    unweighted = slope[labeled] * (p[labeled] if curvature == "paper" else 1.0)
-    w = weight[:, None]
-    return Curvatures(np.maximum(w * unweighted, _SMALLEST), w**2 * unweighted, slope)
+    H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    p = np.asarray(obj.loss_.mean(H), dtype=np.float64).reshape(obj.n_rows_, -1)
+    if isinstance(obj.loss_, SquaredErrorLoss):
+        slope = np.ones_like(p)
+        unweighted = slope[obj.labeled_]
+    else:
+        slope = p * (1.0 - p)
+        unweighted = slope[obj.labeled_] * (p[obj.labeled_] if curvature == "paper" else 1.0)
+    w = obj.labeled_weight_[:, None]
+    return Curvatures(np.maximum(w * unweighted, SMALLEST), w**2 * unweighted, slope)
 
 
 # In units of the lam at which scores have a prior standard deviation of 1: from a deviation of 5 logits, to which
@@ -230,17 +222,16 @@ def _laplace(K: Array, y: Array, w: Array, alpha: Array) -> float:
         f = K @ a
         return float(w @ (y * f - np.logaddexp(0.0, f)) - 0.5 * a @ f)
 
-    value = objective(alpha)
-    if value < objective(np.zeros_like(alpha)):
+    if objective(alpha) < objective(np.zeros_like(alpha)):
         alpha[:] = 0.0
-        value = objective(alpha)
+    value = objective(alpha)
     for _ in range(_NEWTON_STEPS):
         f = K @ alpha
         p = expit(f)
         delta = w * p * (1.0 - p)
         root = np.sqrt(delta)
         b = delta * f + w * (y - p)
-        step = b - root * cho_solve(_scaled_factor(K, root), root * (K @ b), check_finite=False) - alpha
+        step = b - root * cho_solve(scaled_factor(K, root), root * (K @ b), check_finite=False) - alpha
         length = 1.0
         while (new := objective(alpha + length * step)) < value and length > 1e-4:
             length /= 2
@@ -251,17 +242,8 @@ def _laplace(K: Array, y: Array, w: Array, alpha: Array) -> float:
         if gained < 1e-9 * max(1.0, abs(value)):
             break
     p = expit(K @ alpha)
-    factor, _ = _scaled_factor(K, np.sqrt(w * p * (1.0 - p)))
+    factor, _ = scaled_factor(K, np.sqrt(w * p * (1.0 - p)))
     return value - float(np.log(factor.diagonal()).sum())
-
-
-def _scaled_factor(K: Array, root: Array) -> tuple[Array, bool]:
-    """Return the Cholesky factor of I + diag(root) K diag(root), for `cho_solve`."""
-    B = K * root
-    B *= root[:, None]
-    B.flat[:: root.size + 1] += 1.0
-    factor: tuple[Array, bool] = cho_factor(B, overwrite_a=True, check_finite=False)
-    return factor
 
 
 def _restricted(K: Array, t: Array, w: Array) -> tuple[float, float]:
@@ -278,8 +260,8 @@ def _restricted(K: Array, t: Array, w: Array) -> tuple[float, float]:
 
 # What depends on the graph and the labels only is kept as long as the objective, which is immutable: the prior, and
 # the marginal likelihood at each lam given (None: at the lam where it is largest).
-_known: WeakKeyDictionary[GRBBObjective, tuple[GraphPrior, dict[float | None, MarginalLikelihood]]]
-_known = WeakKeyDictionary()
+_known: WeakKeyDictionary[GRBBObjective, GraphPrior] = WeakKeyDictionary()
+_likelihoods: WeakKeyDictionary[GraphPrior, dict[float | None, MarginalLikelihood]] = WeakKeyDictionary()
 
 
 def prior_of(obj: GRBBObjective) -> GraphPrior:
@@ -302,26 +284,6 @@ def prior_of(obj: GRBBObjective) -> GraphPrior:
     >>> type(prior_of(obj)).__name__
     'KernelPrior'
     """
-    return _model(obj)[0]
-
-
-def lam_in_use(obj: GRBBObjective, lam: float | None) -> tuple[MarginalLikelihood, bool]:
-    """Return lam as given, as the objective's, or by marginal likelihood; and whether it was the last.
-
-    The search is made once for each objective.
-    """
-    if lam is not None and not (np.isfinite(lam) and lam > 0):
-        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
-    prior, known = _model(obj)
-    given = float(lam) if lam is not None else (obj.lam_ or None)
-    if given not in known:
-        if given is not None and not isinstance(obj.loss_, SquaredErrorLoss):
-            return MarginalLikelihood(given, float("nan"), False, 1.0), False
-        known[given] = choose_lam(prior, obj.labeled_targets_, obj.labeled_weight_, obj.loss_, given)
-    return known[given], given is None
-
-
-def _model(obj: GRBBObjective) -> tuple[GraphPrior, dict[float | None, MarginalLikelihood]]:
     if obj in _known:
         return _known[obj]
     operator = obj.propagation_
@@ -331,9 +293,26 @@ def _model(obj: GRBBObjective) -> tuple[GraphPrior, dict[float | None, MarginalL
             "another rule on the same rows; it need not be the one that trained the scores."
         )
     prior: GraphPrior
-    if operator.kind == "smooth":
-        prior = KernelPrior(cast("SmoothPropagation", operator))
+    if isinstance(operator, SmoothPropagation):
+        prior = KernelPrior(operator)
     else:
-        prior = LaplacianPrior(operator, obj.P_bar_ if operator.kind in ("harmonic", "nonlocal") else None)
+        prior = LaplacianPrior(operator, obj.P_bar_ if isinstance(operator, HarmonicPropagation) else None)
     # Of two threads that come here at once, both go on with the same prior.
-    return _known.setdefault(obj, (prior, {}))
+    return _known.setdefault(obj, prior)
+
+
+def lam_in_use(obj: GRBBObjective, lam: float | None) -> tuple[MarginalLikelihood, bool]:
+    """Return lam as given, as the objective's, or by marginal likelihood; and whether it was the last.
+
+    The search is made once for each objective.
+    """
+    if lam is not None and not (np.isfinite(lam) and lam > 0):
+        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
+    prior = prior_of(obj)
+    known = _likelihoods.setdefault(prior, {})
+    given = float(lam) if lam is not None else (obj.lam_ or None)
+    if given not in known:
+        if given is not None and not isinstance(obj.loss_, SquaredErrorLoss):
+            return MarginalLikelihood(given, float("nan"), False, 1.0), False
+        known[given] = choose_lam(prior, obj.labeled_targets_, obj.labeled_weight_, obj.loss_, given)
+    return known[given], given is None

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import lam_in_use
 from grbb_ext.variance._prediction_variance import prediction_variance
+from grbb_ext.variance._prior import Array, Index
 from grbb_ext.variance._suggest import Strategy, suggest_labels
 
 Train = Callable[[GRBBObjective, float | None], tuple[ArrayLike, ArrayLike]]
@@ -38,13 +39,13 @@ class LabelCurve:
     """
 
     feature_budget: float | None
-    n_labels: NDArray[np.intp]
-    variance: NDArray[np.float64]
-    rows: NDArray[np.intp]
-    drop_per_dollar: NDArray[np.float64]
-    measured_n_labels: NDArray[np.intp]
-    measured_variance: NDArray[np.float64]
-    measured_accuracy: NDArray[np.float64]
+    n_labels: Index
+    variance: Array
+    rows: Index
+    drop_per_dollar: Array
+    measured_n_labels: Index
+    measured_variance: Array
+    measured_accuracy: Array
 
 
 @dataclass(frozen=True)
@@ -91,23 +92,18 @@ class LabelPlan:
         for curve in self.curves:
             name = "forecast" if curve.feature_budget is None else f"budget {curve.feature_budget:g}"
             (line,) = ax.plot(curve.n_labels, curve.variance, label=name)
+            measured = curve.measured_n_labels, curve.measured_variance, curve.measured_accuracy
             if curve.measured_n_labels.size:
-                ax.plot(curve.measured_n_labels, curve.measured_variance, "o", color=line.get_color(), ms=4)
-                for n, v, a in zip(
-                    curve.measured_n_labels, curve.measured_variance, curve.measured_accuracy, strict=True
-                ):
-                    if np.isfinite(a):
-                        ax.annotate(f"{a:.2f}", (n, v), textcoords="offset points", xytext=(3, 3), fontsize=8)
+                ax.plot(*measured[:2], "o", color=line.get_color(), ms=4)
+            for n, v, accuracy in zip(*measured, strict=True):
+                if np.isfinite(accuracy):
+                    ax.annotate(f"{accuracy:.2f}", (n, v), textcoords="offset points", xytext=(3, 3), fontsize=8)
         start = int(self.curves[0].n_labels[0])
         ax.axvline(start + self.n_labels, color="0.6", lw=1, ls="--", label=f"buy {self.n_labels}")
-        ax.set_xlabel("labels")
-        ax.set_ylabel("mean posterior variance")
-        ax.set_ylim(bottom=0)
+        ax.set(xlabel="labels", ylabel="mean posterior variance", ylim=(0, None))
         ax.legend()
-        dollars = ax.secondary_xaxis(
-            "top", functions=(lambda n: (n - start) * self.price, lambda d: d / self.price + start)
-        )
-        dollars.set_xlabel("price of the labels bought")
+        in_money = (lambda n: (n - start) * self.price, lambda d: d / self.price + start)
+        ax.secondary_xaxis("top", functions=in_money).set_xlabel("price of the labels bought")
         return ax
 
 
@@ -182,10 +178,8 @@ def plan_labels(
         raise ValueError(f"money must buy at least one label at {price:g}, got {money!r}.")
     if y_valid is not None and train is None:
         raise ValueError("y_valid is compared with the scores that train= returns: pass train= too.")
-    by_budget: dict[float | None, ArrayLike] = (
-        {budget: raw_scores[budget] for budget in sorted(raw_scores)}
-        if isinstance(raw_scores, Mapping)
-        else {None: raw_scores}
+    by_budget: dict[Any, ArrayLike] = (
+        dict(sorted(raw_scores.items())) if isinstance(raw_scores, Mapping) else {None: raw_scores}
     )
     if not by_budget:
         raise ValueError("raw_scores is an empty dict: pass the scores of at least one feature budget.")
@@ -209,44 +203,26 @@ def plan_labels(
 
 
 def _measure(
-    obj: GRBBObjective,
-    budget: float | None,
-    lam: float,
-    train: Train | None,
-    y_valid: ArrayLike | None,
-    random_state: int,
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Retrain with a quarter, half and all of the labels."""
+    obj: GRBBObjective, budget: float | None, lam: float, train: Train | None, y_valid: ArrayLike | None, seed: int
+) -> tuple[Index, Array, Array]:
+    """Retrain with a quarter, half and all of the labels, at random but one of each class first."""
     if train is None:
         return np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
-    order, fewest = _nested_order(obj, np.random.default_rng(random_state))
-    counts, variances, accuracies = [], [], []
+    order = np.random.default_rng(seed).permutation(obj.labeled_)
+    first = np.unique(obj.y_[order], return_index=True)[1] if obj.classes_ is not None else np.array([0])
+    order = np.concatenate([order[first], np.delete(order, first)])
+    measured = []
     for part in (4, 2, 1):
-        kept = order[: max(fewest, order.size // part)]
-        smaller = obj if part == 1 else _with_only(obj, kept)
+        kept = order[: max(first.size, order.size // part)]
+        y = obj.y_
+        y[np.setdiff1d(obj.labeled_, kept)] = np.nan if obj.classes_ is None else obj.unlabeled_
+        smaller = obj if part == 1 else obj.with_labels(y)
         scores, scores_valid = train(smaller, budget)
-        counts.append(kept.size)
-        variances.append(prediction_variance(smaller, scores, lam=lam, kind="fisher").mean)
-        accuracies.append(np.nan if y_valid is None else np.mean(obj.predict(scores_valid) == np.asarray(y_valid)))
-    return np.array(counts), np.array(variances), np.array(accuracies)
-
-
-def _nested_order(obj: GRBBObjective, random: np.random.Generator) -> tuple[NDArray[np.intp], int]:
-    """Return the labelled rows at random but one of each class first, and how many classes these are."""
-    order = random.permutation(obj.labeled_.size)
-    targets = obj.labeled_targets_[order]
-    if obj.classes_ is None:
-        return obj.labeled_[order], 1
-    code = targets if targets.ndim == 1 else targets.argmax(axis=1)
-    first = np.unique(code, return_index=True)[1]
-    return obj.labeled_[np.concatenate([order[first], np.delete(order, first)])], first.size
-
-
-def _with_only(obj: GRBBObjective, kept: NDArray[np.intp]) -> GRBBObjective:
-    """Return the objective with the labels of these rows only."""
-    y = obj.y_
-    y[np.setdiff1d(obj.labeled_, kept)] = np.nan if obj.classes_ is None else obj.unlabeled_
-    return obj.with_labels(y)
+        variance = prediction_variance(smaller, scores, lam=lam, kind="fisher").mean
+        right = np.nan if y_valid is None else np.mean(obj.predict(scores_valid) == np.asarray(y_valid))
+        measured.append((kept.size, variance, right))
+    n_labels, variances, accuracies = np.transpose(measured)
+    return n_labels.astype(np.intp), variances, accuracies
 
 
 def _recommend(curves: list[LabelCurve], price: float, share: float, money: float | None) -> tuple[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,15 +13,8 @@ from scipy.stats import t as student
 
 from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
-from grbb_ext.objective import GRBBObjective, check_raw_scores
-from grbb_ext.variance._information import (
-    Curvature,
-    Curvatures,
-    MarginalLikelihood,
-    curvatures,
-    lam_in_use,
-    prior_of,
-)
+from grbb_ext.objective import GRBBObjective
+from grbb_ext.variance._information import Curvature, Curvatures, curvatures, lam_in_use, prior_of
 from grbb_ext.variance._prior import Array, GraphPrior, Product
 from grbb_ext.variance._trace import Kind, TraceEstimate, dense_diagonal, hutchpp, schur_diagonal, squared_norm
 
@@ -166,24 +159,30 @@ def prediction_variance(
     >>> round(prediction_variance(obj, H, lam=1.0, kind="fisher").mean, 5)
     0.0089
     """
-    _check_choice("kind", kind, ("sandwich", "fisher"))
-    _check_choice("curvature", curvature, ("logistic", "paper"))
-    _check_choice("method", method, ("auto", "dense", "schur", "stochastic"))
+    for name, given, choices in (("kind", kind, Kind), ("curvature", curvature, Curvature), ("method", method, Method)):
+        if given not in get_args(choices):
+            raise ValueError(f"{name} must be one of {get_args(choices)}, got {given!r}.")
     n_probes = positive_int(n_probes, "n_probes", 2)
     if method == "stochastic" and per_row:
         raise ValueError("method='stochastic' estimates the mean only. For per_row=True use method='schur' or 'auto'.")
     prior = prior_of(obj)
-    H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    found = curvatures(obj, raw_scores, curvature)
     if method == "dense" and obj.n_rows_ > _DENSE_AT_MOST:
         raise ValueError(
             f"method='dense' inverts an N x N matrix, and N is {obj.n_rows_}. Use method='schur' or 'auto'."
         )
 
     chosen, lam_chosen = lam_in_use(obj, lam)
-    found = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, curvature)
     used = _method(kind, per_row, prior, obj.n_outputs_) if method == "auto" else method
-    messages = [_lam_message(chosen)] if lam_chosen else []
-    messages += [f"method='auto' took {used!r} for {obj.n_rows_} rows."] if method == "auto" else []
+    messages = []
+    if lam_chosen:
+        bound = " It lies at an end of the range searched: the labels hardly determine it, so give lam if you can."
+        messages.append(
+            f"lam={chosen.lam:.3g} was chosen by the marginal likelihood of the labels, since the objective's lam is 0."
+            + bound * chosen.at_bound
+        )
+    if method == "auto":
+        messages.append(f"method='auto' took {used!r} for {obj.n_rows_} rows.")
     for message in messages:
         _log.info(message)
 
@@ -225,20 +224,6 @@ def prediction_variance(
     )
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
-
-
-def _lam_message(chosen: MarginalLikelihood) -> str:
-    message = (
-        f"lam={chosen.lam:.3g} was chosen by the marginal likelihood of the labels, since the objective's lam is 0."
-    )
-    if chosen.at_bound:
-        message += " It lies at an end of the range searched: the labels hardly determine it, so give lam if you can."
-    return message
-
-
 def _method(kind: Kind, per_row: bool, prior: GraphPrior, n_outputs: int) -> Method:
     # A dense inverse takes N x N matrices for each output.
     if prior.n_rows <= _DENSE_UP_TO and n_outputs == 1:
@@ -259,17 +244,16 @@ def _estimate(
     parts = []
     for k in range(found.slope.shape[1]):
         slope = np.where(prior.reachable, found.slope[:, k], 0.0).astype(np.float32)[:, None]
-        delta, ratio = found.delta[:, k], np.sqrt(found.middle[:, k] / found.delta[:, k])[:, None]
+        delta = found.delta[:, k]
         if kind == "fisher":
             posterior = _between(slope, prior.posterior_product(delta, lam), slope)
             # Each of these probes takes three products where one of the sandwich takes one.
             parts.append(hutchpp(posterior, prior.n_rows, max(2, n_probes // 2), random))
         else:
             # With weights the directions lead a little less, which costs precision and no bias.
-            leading = prior.leading_directions(delta, lam, n_probes)
-            parts.append(
-                squared_norm(_between(slope, prior.labeled_product(delta, lam), ratio), leading, n_probes, random)
-            )
+            product, leading = prior.labeled_product(delta, lam, n_probes)
+            ratio = np.sqrt(found.middle[:, k] / delta)[:, None]
+            parts.append(squared_norm(_between(slope, product, ratio), leading, n_probes, random))
     total = int(prior.reachable.sum()) * found.slope.shape[1]
     error = float(np.sqrt(sum(part.standard_error**2 for part in parts)))
     return TraceEstimate(

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, NamedTuple, cast
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.csgraph import connected_components
 
 from grbb_ext._reporting import progress
 from grbb_ext._threads import row_blocks
-from grbb_ext.graph import laplacian, normalized_laplacian
+from grbb_ext.graph import laplacian
 from grbb_ext.propagation import (
     ConjugateGradientSolver,
     DirectSolver,
     Harmonic,
+    HarmonicPropagation,
     Propagation,
     SmoothPropagation,
 )
@@ -83,6 +83,7 @@ class GraphPrior(ABC):
     """
 
     def __init__(self, propagation: Propagation) -> None:
+        self._propagation = propagation
         self.labeled, self.reachable = propagation.labeled, propagation.reachable
         self.n_rows = self.reachable.size
         self.verbose, self.memory_limit = propagation.verbose, propagation.spec.memory_limit
@@ -95,7 +96,7 @@ class GraphPrior(ABC):
     @cached_property
     def columns(self) -> NDArray[np.floating[Any]]:
         """F, of shape (N, n); MemoryError if it would take more than the operator's memory_limit."""
-        if not self.has_columns and not self.columns_fit:
+        if not self.columns_fit:
             needed = 8 * self.n_rows * self.labeled.size
             raise MemoryError(
                 f"The exact variance needs {self.n_rows} x {self.labeled.size} numbers ({needed / 1e9:.1f} GB), over "
@@ -121,10 +122,10 @@ class GraphPrior(ABC):
     def residual_product(self, Z: Array) -> Array:
         """Return R Z for Z of shape (N, k)."""
 
-    def unit_columns(self, rows: Index) -> Array:
-        """Return the columns of the N x N identity that belong to `rows`, of shape (N, k)."""
-        Z = np.zeros((self.n_rows, rows.size))
-        Z[rows, np.arange(rows.size)] = 1.0
+    def scatter(self, values: Array, rows: Index) -> Array:
+        """Return vectors on all rows, of shape (N, k), with these values on `rows` and 0 elsewhere."""
+        Z = np.zeros((self.n_rows, values.shape[1]))
+        Z[rows] = values
         return Z
 
     @cached_property
@@ -135,7 +136,7 @@ class GraphPrior(ABC):
         blocks = row_blocks(wanted.size, _COLUMNS_AT_ONCE)
         for block in progress(blocks, len(blocks), "diagonal of the prior covariance", self.verbose):
             rows = wanted[block]
-            diagonal[rows] = self.residual_product(self.unit_columns(rows))[rows, np.arange(rows.size)]
+            diagonal[rows] = self.residual_product(self.scatter(np.eye(rows.size), rows))[rows].diagonal()
         return diagonal
 
     @abstractmethod
@@ -143,12 +144,12 @@ class GraphPrior(ABC):
         """Return the map Z -> inverse(I) Z on all rows, to the few digits that random probes need, without F."""
 
     @abstractmethod
-    def labeled_product(self, delta: Array, lam: float) -> Product:
-        """Return the map from n numbers z per column to inverse(I)[:, l] sqrt(delta) z, as roughly, without F."""
+    def labeled_product(self, delta: Array, lam: float, k: int) -> tuple[Product, Array]:
+        r"""Return the map from labelled rows to all rows that the sandwich is made of, as roughly, without F.
 
-    @abstractmethod
-    def leading_directions(self, delta: Array, lam: float, k: int) -> Array:
-        """Return at most k orthonormal vectors, of shape (n, r), along which that map is expected to be largest."""
+        It takes n numbers z per column to :math:`I^{-1}_{:l} \Delta^{1/2} z`. The second result is at most k
+        orthonormal vectors, of shape (n, r), along which it is expected to be largest.
+        """
 
     @abstractmethod
     def dense_covariance(self, delta: Array, lam: float) -> Array:
@@ -159,15 +160,30 @@ class GraphPrior(ABC):
         """Return the prior covariance of the labelled scores, of shape (n, n), vague where Q has no precision."""
 
     @property
-    @abstractmethod
     def typical_lam(self) -> float:
-        """The lam at which labelled scores have a prior standard deviation of about 1."""
+        """The lam at which labelled scores have a prior standard deviation of about 1: 1 where Q is scaled for that."""
+        return 1.0
 
-    def _scatter(self, values: Array) -> Array:
-        """Return vectors on all rows that are 0 but on labelled ones."""
-        Z = np.zeros((self.n_rows, values.shape[1]), dtype=values.dtype)
-        Z[self.labeled] = values
-        return Z
+
+def scaled_factor(K: Array, root: Array) -> tuple[Array, bool]:
+    """Return the Cholesky factor of I + diag(root) K diag(root), for `cho_solve`.
+
+    Examples
+    --------
+    >>> scaled_factor(np.array([[3.0]]), np.ones(1))[0].tolist()
+    [[2.0]]
+    """
+    B = K * root
+    B *= root[:, None]
+    B.flat[:: root.size + 1] += 1.0
+    factor: tuple[Array, bool] = cho_factor(B, overwrite_a=True, check_finite=False)
+    return factor
+
+
+def _inverse(factor: tuple[Array, bool]) -> Array:
+    """Return the inverse of a matrix from its Cholesky factor, symmetric to the last digit."""
+    inverse = cho_solve(factor, np.eye(factor[0].shape[0]))
+    return np.asarray(0.5 * (inverse + inverse.T))
 
 
 class LaplacianPrior(GraphPrior):
@@ -195,14 +211,10 @@ class LaplacianPrior(GraphPrior):
 
     def __init__(self, propagation: Propagation, P_bar: NDArray[np.floating[Any]] | None = None) -> None:
         super().__init__(propagation)
-        self._propagation, self._free = propagation, propagation.free
+        self._free, self._component = propagation.free, propagation.component[propagation.labeled]
         # Up to this size float64 costs next to nothing.
-        self._ready = P_bar if self.n_rows > _EXACT_UP_TO else None
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether P_bar is in memory."""
-        return self._ready is not None or super().has_columns
+        if P_bar is not None and self.n_rows > _EXACT_UP_TO:
+            self.columns = P_bar
 
     @cached_property
     def _L(self) -> sp.csr_array:
@@ -214,11 +226,10 @@ class LaplacianPrior(GraphPrior):
         return DirectSolver(L_uu) if self.n_rows <= _EXACT_UP_TO else ConjugateGradientSolver(L_uu, _EXACT_TOL)
 
     def _make_columns(self) -> NDArray[np.floating[Any]]:
-        if self._ready is not None:
-            return self._ready
         operator = self._propagation
-        if operator.kind not in ("harmonic", "nonlocal"):
-            operator = Harmonic().on(operator.affinity, self.labeled, verbose=self.verbose)
+        if not isinstance(operator, HarmonicPropagation):
+            spec = Harmonic(operator.spec.solver, operator.spec.tol, operator.spec.memory_limit)
+            operator = spec.operator(operator.affinity, self.labeled, n_jobs=operator.n_jobs, verbose=self.verbose)
         return operator.extend(np.eye(self.labeled.size)) if self.n_rows <= _EXACT_UP_TO else operator.dense()
 
     @cached_property
@@ -226,13 +237,14 @@ class LaplacianPrior(GraphPrior):
         r""":math:`L_{ll} - L_{lu} L_{uu}^{-1} L_{ul}`, of shape (n, n): a Laplacian between the labels."""
         rows = self._L[self.labeled]
         S = rows[:, self.labeled].toarray() + rows[:, self._free] @ self.columns[self._free].astype(np.float64)
-        return np.asarray(0.5 * (S + S.T))
+        S = 0.5 * (S + S.T)
+        # Rows of a Laplacian sum to 0: what is left is the error of P, and would look like a very small precision.
+        S.flat[:: S.shape[0] + 1] -= S.sum(axis=1)
+        return np.asarray(S)
 
     def inner(self, delta: Array, lam: float) -> Inner:
         """Return inverse(S), twice."""
-        S = np.diag(delta) + lam * self.schur
-        inverse = cho_solve(cho_factor(S), np.eye(delta.size))
-        inverse = 0.5 * (inverse + inverse.T)
+        inverse = _inverse(cho_factor(np.diag(delta) + lam * self.schur))
         return Inner(inverse, inverse)
 
     def residual_product(self, Z: Array) -> Array:
@@ -244,30 +256,19 @@ class LaplacianPrior(GraphPrior):
 
     def posterior_product(self, delta: Array, lam: float) -> Product:
         """Return Z -> inverse(I) Z, by conjugate gradients on the information itself, so that P is not needed."""
-        reach = np.flatnonzero(self.reachable)
-        curvature = np.zeros(self.n_rows)
-        curvature[self.labeled] = delta
-        information = lam * self._L[reach][:, reach] + sp.diags_array(curvature[reach])
-        solve = ConjugateGradientSolver(sp.csr_array(information), _ROUGH_TOL)
+        curvature = self.scatter(delta[:, None], self.labeled)[:, 0]
+        solve = ConjugateGradientSolver(sp.csr_array(lam * self._L + sp.diags_array(curvature)), _ROUGH_TOL)
+        # The information is singular where no label reaches: there Z and the solution are 0.
+        reachable = self.reachable[:, None]
+        return lambda Z: solve(np.where(reachable, Z, 0.0).astype(np.float64)).astype(Z.dtype)
 
-        def product(Z: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-            X = np.zeros_like(Z)
-            X[reach] = solve(np.ascontiguousarray(Z[reach], dtype=np.float64))
-            return X
-
-        return product
-
-    def labeled_product(self, delta: Array, lam: float) -> Product:
-        r"""Return the map from n numbers z to :math:`I^{-1}_{:l} \Delta^{1/2} z`."""
-        posterior = self.posterior_product(delta, lam)
-        return lambda z: posterior(self._scatter(np.sqrt(delta)[:, None] * z))
-
-    def leading_directions(self, delta: Array, lam: float, k: int) -> Array:
-        r"""Return :math:`\Delta^{1/2} 1` of the largest components, which I maps to the constant of the component."""
+    def labeled_product(self, delta: Array, lam: float, k: int) -> tuple[Product, Array]:
+        r"""Return the map, and :math:`\Delta^{1/2} 1` of the largest components: I maps it to their constant."""
+        posterior, root = self.posterior_product(delta, lam), np.sqrt(delta)[:, None]
         _, component, size = np.unique(self._component, return_inverse=True, return_counts=True)
         largest = np.argsort(-size, kind="stable")[:k]
-        U = np.sqrt(delta)[:, None] * (component[:, None] == largest[None, :])
-        return np.asarray(U / np.linalg.norm(U, axis=0))
+        U = root * (component[:, None] == largest[None, :])
+        return lambda z: posterior(self.scatter(root * z, self.labeled)), U / np.linalg.norm(U, axis=0)
 
     def dense_covariance(self, delta: Array, lam: float) -> Array:
         """Return inverse(delta + lam L) on the reachable rows."""
@@ -280,11 +281,6 @@ class LaplacianPrior(GraphPrior):
     @cached_property
     def _labeled_inverse(self) -> Array:
         return np.asarray(np.linalg.pinv(self.schur, rcond=1e-10, hermitian=True))
-
-    @cached_property
-    def _component(self) -> Index:
-        """The component of each labelled row."""
-        return np.asarray(connected_components(self._propagation.affinity, directed=False)[1][self.labeled])
 
     def labeled_covariance(self, lam: float) -> Array:
         """Return the pseudo-inverse of lam S_0, S_0 the Schur complement, and a vague level for each component."""
@@ -322,12 +318,10 @@ class KernelPrior(GraphPrior):
     [[0.8], [1.131], [0.8]]
     """
 
-    def __init__(self, propagation: SmoothPropagation) -> None:
-        super().__init__(propagation)
-        self._propagation = propagation
+    _propagation: SmoothPropagation
 
     def _make_columns(self) -> NDArray[np.floating[Any]]:
-        return self.residual_product(self.unit_columns(self.labeled))
+        return self.residual_product(self.scatter(np.eye(self.labeled.size), self.labeled))
 
     def residual_product(self, Z: Array) -> Array:
         """Return K Z; 0 where no label reaches."""
@@ -337,51 +331,44 @@ class KernelPrior(GraphPrior):
 
     def _factor(self, delta: Array, lam: float) -> tuple[Array, Any]:
         root = np.sqrt(delta)
-        B = np.eye(root.size) + root[:, None] * (self._propagation.kernel_block / lam) * root
-        return root, cho_factor(B)
+        return root[:, None], scaled_factor(self.labeled_covariance(lam), root)
 
     def inner(self, delta: Array, lam: float) -> Inner:
         """Return A and M."""
         root, B = self._factor(delta, lam)
-        inverse = cho_solve(B, np.eye(root.size))
-        inverse = 0.5 * (inverse + inverse.T)
-        return Inner(-root[:, None] * inverse * root / lam**2, root[:, None] * inverse / root / lam)
+        scaled = root * _inverse(B)
+        return Inner(-scaled * root.T / lam**2, scaled / root.T / lam)
 
     def posterior_product(self, delta: Array, lam: float) -> Product:
         """Return Z -> inverse(I) Z: two kernel products."""
         root, B = self._factor(delta, lam)
-        kernel = self._propagation.kernel_product
+        kernel = partial(self._propagation.kernel_product, rough=True)
 
         def product(Z: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-            first = kernel(Z, rough=True)
-            at_labels = cho_solve(B, root[:, None] * first[self.labeled]) * (root[:, None] / lam)
+            first = kernel(Z)
+            at_labels = root * cho_solve(B, root * first[self.labeled]) / lam
             return np.asarray(
-                (first - kernel(self._scatter(at_labels).astype(Z.dtype), rough=True)) / Z.dtype.type(lam)
+                (first - kernel(self.scatter(at_labels, self.labeled).astype(Z.dtype))) / Z.dtype.type(lam)
             )
 
         return product
 
-    def labeled_product(self, delta: Array, lam: float) -> Product:
-        r"""Return the map from n numbers z to :math:`I^{-1}_{:l} \Delta^{1/2} z`: one kernel product."""
+    def labeled_product(self, delta: Array, lam: float, k: int) -> tuple[Product, Array]:
+        """Return the map, one kernel product, and nearly its leading singular vectors, by subspace iteration on l."""
         root, B = self._factor(delta, lam)
 
         def product(z: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-            weights = root[:, None] * cho_solve(B, z) / lam
-            return self._propagation.kernel_product(self._scatter(weights).astype(np.float32), rough=True)
+            weights = self.scatter(root * cho_solve(B, z) / lam, self.labeled)
+            return self._propagation.kernel_product(weights.astype(np.float32), rough=True)
 
-        return product
-
-    def leading_directions(self, delta: Array, lam: float, k: int) -> Array:
-        """Return nearly the leading singular vectors of the labelled rows of that map, by subspace iteration."""
-        root, B = self._factor(delta, lam)
-        K, root = self._propagation.kernel_block, root[:, None]
+        K = self._propagation.kernel_block
         U = np.linalg.qr(np.random.default_rng(0).normal(size=(delta.size, min(k, delta.size))))[0]
         for _ in range(_SUBSPACE_STEPS):
             U = np.linalg.qr(cho_solve(B, root * (K @ (K @ (root * cho_solve(B, U))))))[0]
-        return U
+        return product, U
 
     def dense_covariance(self, delta: Array, lam: float) -> Array:
-        """Return inverse(I) on the reachable rows from the eigenvectors of the normalised Laplacian."""
+        """Return inverse(I) on the reachable rows from the eigenvectors of K."""
         half = self._root_of_kernel / np.sqrt(lam)
         at_labels = half[np.searchsorted(np.flatnonzero(self.reachable), self.labeled)]
         information = np.eye(half.shape[1]) + at_labels.T @ (delta[:, None] * at_labels)
@@ -390,19 +377,10 @@ class KernelPrior(GraphPrior):
     @cached_property
     def _root_of_kernel(self) -> Array:
         """A matrix G with G G^T = K on the reachable rows."""
-        operator = self._propagation
-        # Where not every row is a node, K = Z K_S Z^T with the kernel of the nodes.
-        nodes = getattr(operator, "on_nodes", operator)
-        reached = np.flatnonzero(nodes.reachable)
-        eigenvalues, U = np.linalg.eigh(normalized_laplacian(nodes.W).toarray()[np.ix_(reached, reached)])
-        root = U * np.sqrt(operator.kernel_scale * (np.maximum(eigenvalues, 0.0) + operator.tau_) ** -operator.power)
-        return root if nodes is operator else np.asarray(cast("Any", operator).Z[self.reachable][:, reached] @ root)
+        reach = np.flatnonzero(self.reachable)
+        eigenvalues, U = np.linalg.eigh(self.residual_product(self.scatter(np.eye(reach.size), reach))[reach])
+        return np.asarray(U * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
     def labeled_covariance(self, lam: float) -> Array:
         """Return K_ll / lam."""
         return self._propagation.kernel_block / lam
-
-    @property
-    def typical_lam(self) -> float:
-        """1, since K has a mean diagonal of 1 on labelled rows."""
-        return 1.0

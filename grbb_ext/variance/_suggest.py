@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.preprocessing import normalize
 
 from grbb_ext._checks import positive_int
 from grbb_ext.losses import SquaredErrorLoss
-from grbb_ext.objective import GRBBObjective, check_raw_scores
-from grbb_ext.propagation import Propagation, Smooth, SmoothPropagation
+from grbb_ext.objective import GRBBObjective
+from grbb_ext.propagation import Smooth, SmoothPropagation
 from grbb_ext.table import DistanceSpace, read_table
 from grbb_ext.variance._frozen_posterior import FrozenPosterior
-from grbb_ext.variance._information import curvatures, lam_in_use, prior_of
+from grbb_ext.variance._information import SMALLEST, curvatures, lam_in_use, prior_of
 from grbb_ext.variance._prior import Array, Index
 
 Strategy = Literal["a-optimal", "k-means", "uncertainty", "random"]
@@ -31,7 +33,7 @@ def most_uncertain(probability: Array, candidates: Index, k: int) -> Index:
 
     Parameters
     ----------
-    probability : ndarray of shape (N,) or (N, K)
+    probability : ndarray of shape (N, K)
         Class probabilities.
     candidates : ndarray of int
         Rows to choose from.
@@ -45,43 +47,45 @@ def most_uncertain(probability: Array, candidates: Index, k: int) -> Index:
 
     Examples
     --------
-    >>> most_uncertain(np.array([0.9, 0.4, 0.52, 0.0]), np.array([0, 1, 2, 3]), 2).tolist()
+    >>> p = np.array([0.9, 0.4, 0.52, 0.0])
+    >>> most_uncertain(np.column_stack([1 - p, p]), np.array([0, 1, 2, 3]), 2).tolist()
     [2, 1]
     """
-    p = probability[candidates]
-    if p.ndim == 1:
-        margin = np.abs(2.0 * p - 1.0)
-    else:
-        top = np.partition(p, -2, axis=1)
-        margin = top[:, -1] - top[:, -2]
-    return candidates[np.argsort(margin, kind="stable")[:k]]
+    top = np.partition(probability[candidates], -2, axis=1)
+    return candidates[np.argsort(top[:, -1] - top[:, -2], kind="stable")[:k]]
 
 
-def kernel_columns(propagation: Propagation, random: np.random.Generator) -> Array:
-    r"""Return 32 numbers for each row whose distances are those of the graph, where the rows are not given.
+def cluster_columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> Any:
+    r"""Return what k-means works on: the rows, scaled as for the graph, or 32 columns made from the graph.
 
-    They are the row's entries of :math:`K \Omega`, with K the kernel of the smooth operator and :math:`\Omega` random
-    normal: a random projection of the kernel's columns, each row divided by its length.
+    Where the rows are not given, a row has its entries of :math:`K \Omega`, with K the kernel of the smooth operator
+    and :math:`\Omega` random normal: a random projection of the kernel's columns, each row divided by its length.
 
     Parameters
     ----------
-    propagation : Propagation
-        The operator; where it is not the smooth one, that of the same graph is made.
+    obj : GRBBObjective
+        The objective. Where its operator is not the smooth one, that of the same graph is made.
+    X : array-like, sparse matrix, frame or None
+        The rows.
     random : numpy.random.Generator
         The source of the projection.
 
     Returns
     -------
-    ndarray of shape (N, 32)
-        Columns for k-means.
+    ndarray or csr_array of shape (N, d)
+        The columns.
     """
-    if propagation.kind != "smooth":
-        propagation = Smooth().operator(propagation.W, propagation.labeled, verbose=propagation.verbose)
-    smooth = cast("SmoothPropagation", propagation)
-    projection = random.normal(size=(smooth.reachable.size, _N_GRAPH_COLUMNS)).astype(np.float32)
-    image = np.asarray(smooth.kernel_product(projection, rough=True), dtype=np.float64)
-    length = np.linalg.norm(image, axis=1, keepdims=True)
-    return np.asarray(image / np.where(length > 0, length, 1.0))
+    if X is not None:
+        table = read_table(X)
+        if table.n_rows != obj.n_rows_:
+            raise ValueError(f"X has {table.n_rows} rows but the objective has {obj.n_rows_}: they must match.")
+        return DistanceSpace.fit_transform(table)[1].astype(np.float64)
+    operator = obj.propagation_
+    assert operator is not None
+    if not isinstance(operator, SmoothPropagation):
+        operator = SmoothPropagation(operator.W, operator.labeled, Smooth(), verbose=operator.verbose)
+    projection = random.normal(size=(obj.n_rows_, _N_GRAPH_COLUMNS)).astype(np.float32)
+    return normalize(operator.kernel_product(projection, rough=True).astype(np.float64))
 
 
 def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: np.random.Generator) -> Index:
@@ -112,31 +116,18 @@ def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: 
     >>> spread_out(X, np.array([0]), np.array([1, 2, 3, 4, 5]), 2, np.random.default_rng(0)).tolist()
     [3, 5]
     """
-    from sklearn.cluster import KMeans, MiniBatchKMeans
-
     n_clusters = min(labeled.size + k, columns.shape[0])
     kind = KMeans if columns.shape[0] <= _FULL_K_MEANS_UP_TO else MiniBatchKMeans
     found = kind(n_clusters, n_init=3, random_state=int(random.integers(2**31))).fit(columns)
-    cluster = found.labels_
+    cluster, at = found.labels_, found.labels_[candidates]
     size = np.bincount(cluster, minlength=n_clusters)
-    covered = np.zeros(n_clusters, dtype=bool)
-    covered[cluster[labeled]] = True
-    centers = found.cluster_centers_[cluster[candidates]]
-    if sp.issparse(columns):
-        x = columns[candidates]
-        distance = x.multiply(x).sum(axis=1) - 2.0 * x.multiply(centers).sum(axis=1) + (centers**2).sum(axis=1)
-    else:
-        distance = np.linalg.norm(columns[candidates] - centers, axis=1)
-    nearest_first = candidates[np.argsort(distance, kind="stable")]
+    covered = np.isin(at, cluster[labeled])
+    distance = np.linalg.norm(columns[candidates] - found.cluster_centers_[at], axis=1)
     # One row of each cluster in the order wanted, then a second of each, and so on.
-    rank = np.zeros(columns.shape[0], dtype=np.intp)
-    seen = np.zeros(n_clusters, dtype=np.intp)
-    for row in nearest_first:
-        rank[row] = seen[cluster[row]]
-        seen[cluster[row]] += 1
-    at = cluster[candidates]
-    order = np.lexsort((candidates, -size[at], covered[at], rank[candidates]))
-    return candidates[order[:k]]
+    nearest_first = np.lexsort((distance, at))
+    rank = np.empty_like(nearest_first)
+    rank[nearest_first] = np.arange(at.size) - np.searchsorted(at[nearest_first], at[nearest_first])
+    return candidates[np.lexsort((candidates, -size[at], covered, rank))[:k]]
 
 
 @dataclass(frozen=True)
@@ -230,7 +221,7 @@ def suggest_labels(
     >>> suggested.rows.tolist(), suggested.expected_drop.round(3).tolist()
     ([5, 6], [0.123, 0.033])
     """
-    if strategy not in ("a-optimal", "k-means", "uncertainty", "random"):
+    if strategy not in get_args(Strategy):
         raise ValueError(f"strategy must be 'a-optimal', 'k-means', 'uncertainty' or 'random', got {strategy!r}.")
     k = positive_int(k, "k")
     if n_candidates is not None and n_candidates < k:
@@ -238,35 +229,32 @@ def suggest_labels(
     if strategy == "uncertainty" and isinstance(obj.loss_, SquaredErrorLoss):
         raise ValueError("strategy='uncertainty' is about class probabilities. For squared error use 'a-optimal'.")
     prior = prior_of(obj)
-    H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
+    found = curvatures(obj, raw_scores)
     chosen, _ = lam_in_use(obj, lam)
     random = np.random.default_rng(random_state)
-    allowed = prior.reachable.copy()
-    allowed[prior.labeled] = False
-    everyone = np.flatnonzero(allowed)
+    everyone = np.setdiff1d(np.flatnonzero(prior.reachable), prior.labeled)
     if everyone.size < k:
         raise ValueError(
             f"k={k} labels are wanted, but only {everyone.size} unlabelled rows are within reach of a label."
         )
 
-    looked_at, rows = everyone, everyone[:0]
+    # The slope is also the curvature that a label of weight 1 would have at each row.
+    added = np.maximum(found.slope, SMALLEST)
+    posterior = partial(FrozenPosterior, prior, found.delta, found.slope, added, chosen.lam)
+    looked_at = everyone
     if strategy == "a-optimal":
         most = n_candidates or (obj.n_rows_ if obj.n_rows_ <= _ALL_UP_TO else max(_SAMPLE, 2 * k))
         if everyone.size > most:
             looked_at = np.sort(random.choice(everyone, most, replace=False))
-    elif strategy == "random":
-        rows = random.choice(everyone, k, replace=False)
-    elif strategy == "uncertainty":
-        rows = most_uncertain(np.asarray(obj.loss_.mean(H)), everyone, k)
+        rows, drops = _greedy(posterior(looked_at), k)
     else:
-        rows = spread_out(_columns(obj, X, random), obj.labeled_, everyone, k, random)
-
-    # The curvature that a label of weight 1 would have at each row.
-    at_all = curvatures(H, np.arange(obj.n_rows_), np.ones(obj.n_rows_), obj.loss_, "logistic")
-    delta = curvatures(H, obj.labeled_, obj.labeled_weight_, obj.loss_, "logistic").delta
-    greedy = strategy == "a-optimal"
-    posterior = FrozenPosterior(prior, delta, at_all.slope, at_all.delta, chosen.lam, looked_at if greedy else rows[:0])
-    rows, drops = _greedy(posterior, k) if greedy else (rows, posterior.drops_in_order(rows))
+        if strategy == "random":
+            rows = random.choice(everyone, k, replace=False)
+        elif strategy == "uncertainty":
+            rows = most_uncertain(obj.predict_proba(raw_scores), everyone, k)
+        else:
+            rows = spread_out(cluster_columns(obj, X, random), obj.labeled_, everyone, k, random)
+        drops = posterior(rows[:0]).drops_in_order(rows)
     message = ""
     if looked_at.size < everyone.size:
         message = f"{looked_at.size} of {everyone.size} unlabelled rows, drawn at random, were looked at. "
@@ -286,14 +274,3 @@ def _greedy(posterior: FrozenPosterior, k: int) -> tuple[Index, Array]:
         chosen.append(int(np.argmax(drop)))
         drops.append(posterior.label(chosen[-1]))
     return posterior.candidates[chosen], np.array(drops)
-
-
-def _columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> Any:
-    """Return what k-means works on: the rows, scaled as for the graph, or the graph."""
-    if X is None:
-        assert obj.propagation_ is not None
-        return kernel_columns(obj.propagation_, random)
-    table = read_table(X)
-    if table.n_rows != obj.n_rows_:
-        raise ValueError(f"X has {table.n_rows} rows but the objective has {obj.n_rows_}: they must match.")
-    return DistanceSpace.fit_transform(table)[1].astype(np.float64)

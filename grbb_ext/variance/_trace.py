@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,9 +112,9 @@ def hutchpp(product: Product, size: int, n_probes: int, random: np.random.Genera
     Q = Q.astype(np.float32)
     G = _signs(random, size, n_probes)
     G -= Q @ (Q.T @ G)
-    image = product(np.hstack([Q, G]))
-    known = _sum_of_products(Q, image[:, :half])
-    each = np.einsum("ij,ij->j", G, image[:, half:], dtype=np.float64)
+    probes = np.hstack([Q, G])
+    each = np.einsum("ij,ij->j", probes, product(probes), dtype=np.float64)
+    known, each = float(each[:half].sum()), each[half:]
     spread = float(each.std(ddof=1) / np.sqrt(n_probes))
     return TraceEstimate(known + float(each.mean()), spread, n_probes - 1)
 
@@ -168,7 +168,3 @@ def squared_norm(
 
 def _signs(random: np.random.Generator, size: int, k: int) -> NDArray[np.float32]:
     return (2.0 * random.integers(0, 2, size=(size, k)) - 1.0).astype(np.float32)
-
-
-def _sum_of_products(A: NDArray[Any], B: NDArray[Any]) -> float:
-    return float(np.einsum("ij,ij->j", A, B, dtype=np.float64).sum())
