@@ -7,28 +7,41 @@ VENV ?= .venv
 PIP_FLAGS ?=
 # pytest processes; each gets one thread, or the boosters would fight over the cores.
 WORKERS ?= 2
+# What `make unit` runs; nothing is all of it.
+TESTS ?=
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit docs bench-quick clean distclean
+.PHONY: help demo test test-newest test-oldest lint types unit docs bench-quick clean distclean
 
 help:
 	@echo "make demo         Figure 1 of the paper on both boosters: a table and demo.png"
 	@echo "make test         lint, types, unit and docs: all that has to pass"
+	@echo "make test-newest  what touches a booster, frames or scikit-learn, on the newest Python and the newest releases"
+	@echo "make test-oldest  all tests on the oldest releases that are supported"
 	@echo "make lint         ruff check and ruff format --check"
 	@echo "make types        mypy"
 	@echo "make unit         doctests and tests"
 	@echo "make docs         the site, strictly, in docs/_build/html"
 	@echo "make bench-quick  every benchmark on small data, in less than five minutes"
 	@echo "make clean        remove what the targets made, except $(VENV)"
-	@echo "make distclean    remove $(VENV) too"
+	@echo "make distclean    remove the environments too"
 
 demo: $(INSTALLED)
 	$(BIN)/python -m benchmarks.figure1
 
 test: lint types unit docs
+
+# Releases come without a change here, so the newest are looked up each time.
+test-newest:
+	@python="$$(.ci/newest-python)" && rm -f .venv-newest/.installed && $(MAKE) unit VENV=.venv-newest PYTHON="$$python" \
+		PIP_FLAGS="--upgrade --upgrade-strategy eager" TESTS="adapters grbb_ext $(addprefix tests/,adapters estimators \
+		forest graph model_selection objective ondemand persistence plotting table test_readme.py)"
+
+test-oldest:
+	$(MAKE) unit VENV=.venv-oldest PIP_FLAGS="-c .github/oldest.txt"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -43,7 +56,7 @@ types: $(INSTALLED)
 
 # loadgroup keeps the tests that share a built wheel in one process.
 unit: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup $(TESTS)
 
 # Always from scratch: Sphinx does not repeat the warnings of pages it has cached, so a second run would pass.
 docs: $(INSTALLED)
@@ -60,7 +73,7 @@ clean:
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	if [ -f $(VENV)/pyvenv.cfg ]; then rm -rf $(VENV); fi
+	for venv in $(VENV) .venv-newest .venv-oldest; do if [ -f $$venv/pyvenv.cfg ]; then rm -rf $$venv; fi; done
 
 # The stamp is written last, so an interrupted installation is taken up again. An environment in which pip does not run
 # is a broken one and is made anew; one that works keeps what else was installed in it.

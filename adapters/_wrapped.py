@@ -1,7 +1,8 @@
-"""What the adapters of both libraries share: types of estimators, losses, weights of classes, metrics, and the end."""
+"""What the adapters of both libraries share: types of estimators, losses, weights of classes, metrics, and costs."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -9,10 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from grbb_ext.costs import FeatureCosts, Ledger, stop_reason
 from grbb_ext.estimators import Job, Task
 from grbb_ext.evaluation import Evaluation, Metric
 from grbb_ext.labels import Labels
 from grbb_ext.objective import GRBBObjective
+
+_LOG = logging.getLogger("grbb_ext")
+
+#: Rounds without a split after which training with costs ends although rows or columns are sampled.
+PATIENCE = 10
+
+
+def check_costs(costs: Any) -> None:
+    """Refuse what is no FeatureCosts."""
+    if not isinstance(costs, FeatureCosts):
+        raise TypeError(f"costs must be FeatureCosts, got {type(costs).__name__}. Use FeatureCosts(...).")
+
+
+def end_for_costs(ledger: Ledger, mu: float, n_rounds: int, *, quiet: bool) -> None:
+    """Note in the ledger why training ends, and log it once."""
+    ledger.stop_reason = stop_reason(ledger, mu, n_rounds)
+    _LOG.log(logging.INFO if quiet else logging.WARNING, ledger.stop_reason)
 
 
 class WrappedBooster:

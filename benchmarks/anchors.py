@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits, make_classification, make_moons
 from tqdm import tqdm
 
-from grbb_ext import knn_graph, make_propagation
-from grbb_ext.propagation import AnchorPropagation
+from grbb_ext import Smooth, knn_graph
+from grbb_ext.propagation import AnchorNodes
+from grbb_ext.table import read_table
 
 RESULTS = Path("docs/results")
 N_ANCHORS = (300, 1000)
@@ -40,11 +41,12 @@ def trial(X: Rows, truth: NDArray[np.int64], W: sp.csr_array, n: int, seed: int)
     labeled = np.random.default_rng(seed).choice(len(X), n, replace=False)
     rest = np.setdiff1d(np.arange(len(X)), labeled)
     values = 2.0 * truth[labeled] - 1.0
-    full = make_propagation("smooth", W, labeled, verbose=False).extend(values)[rest]
+    full = Smooth().on(W, labeled, verbose=False).extend(values)[rest]
+    table = read_table(X)
     result: dict[str, Any] = {"labels": n, "seed": seed, "full": float(np.mean((full > 0) == truth[rest]))}
     for n_anchors in N_ANCHORS:
-        P = AnchorPropagation(X, X[labeled], n_anchors=n_anchors, random_state=seed, verbose=False)
-        f = P.extend(X[rest], values)
+        P = AnchorNodes(table, table.take(labeled), n_anchors=n_anchors, random_state=seed)
+        f = P.extend(table.take(rest), values)
         result[f"anchors_{n_anchors}"] = float(np.mean((f > 0) == truth[rest]))
         result[f"agreement_{n_anchors}"] = float(np.mean((f > 0) == (full > 0)))
         result[f"difference_{n_anchors}"] = float(np.abs(f - full).mean())

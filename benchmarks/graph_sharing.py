@@ -1,4 +1,4 @@
-"""What one graph for all fits of a search saves: ``graph="knn"`` for each fit, ``memory=``, and :func:`share_graph`.
+"""What one graph for all fits of a search saves: ``graph="knn"`` for each fit, and :func:`share_graph`.
 
 ``python -m benchmarks.graph_sharing`` writes ``docs/results/graph_sharing.csv`` (one row per data set and variant) and
 ``docs/results/graph_sharing.md``. The fits of the variants take turns, so that whatever else runs disturbs all alike,
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import csv
 import platform
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ from benchmarks.speed import rows_and_labels
 from grbb_ext import GRBBClassifier, SemiSupervisedSplit, UnreachableRowsWarning, share_graph
 
 RESULTS = Path("docs/results")
-GRID = {"sharpen": [1.0, 2.0, 3.0, 5.0, 8.0], "estimator__num_leaves": [4, 8, 16, 31]}
+GRID = {"teacher__sharpen": [1.0, 2.0, 3.0, 5.0, 8.0], "estimator__num_leaves": [4, 8, 16, 31]}
 FOLDS = 5
 
 
@@ -79,26 +78,23 @@ def measure(name: str, quick: bool) -> list[dict[str, Any]]:
     load, n_settings = DATA[name]
     X, y = load()
     booster = LGBMClassifier(n_estimators=20, n_jobs=1, verbosity=-1)
-    plain = GRBBClassifier(booster, graph="knn", guard=False, n_jobs=1)
+    plain = GRBBClassifier(booster, graph="knn", teacher="graph", n_jobs=1)
     folds = list(SemiSupervisedSplit(FOLDS, shuffle=True, random_state=0).split(X, y))
     plain.fit(X[:300], np.where(np.arange(300) < 50, np.arange(300) % 2, -1))  # imports are not what is measured
-    watches = {"rebuilt": Stopwatch(), "memory": Stopwatch(), "shared": Stopwatch()}
+    watches = {"rebuilt": Stopwatch(), "shared": Stopwatch()}
     agreement = []
-    with tempfile.TemporaryDirectory() as folder:
-        with watches["shared"]:
-            shared = share_graph(plain, X)
-        models = {"rebuilt": plain, "memory": clone(plain).set_params(memory=folder), "shared": shared}
-        chosen = list(settings(1 if quick else n_settings))
-        for setting in tqdm(chosen, desc=name, leave=False):
-            for train, test in folds:
-                predicted = {}
-                for variant, model in models.items():
-                    with watches[variant]:
-                        fitted = clone(model).set_params(**setting).fit(X[train], y[train])
-                    predicted[variant] = fitted.predict(X[test])
-                if not np.array_equal(predicted["memory"], predicted["rebuilt"]):
-                    raise AssertionError("memory= must not change a model.")
-                agreement.append(np.mean(predicted["shared"] == predicted["rebuilt"]))
+    with watches["shared"]:
+        shared = share_graph(plain, X)
+    models = {"rebuilt": plain, "shared": shared}
+    chosen = list(settings(1 if quick else n_settings))
+    for setting in tqdm(chosen, desc=name, leave=False):
+        for train, test in folds:
+            predicted = {}
+            for variant, model in models.items():
+                with watches[variant]:
+                    fitted = clone(model).set_params(**setting).fit(X[train], y[train])
+                predicted[variant] = fitted.predict(X[test])
+            agreement.append(np.mean(predicted["shared"] == predicted["rebuilt"]))
     return [
         {
             "data": name,
@@ -121,12 +117,12 @@ def report(table: list[dict[str, Any]]) -> str:
         f"Python {platform.python_version()}, scikit-learn {sklearn.__version__}, lightgbm {lgb.__version__}, one "
         "thread; 20 rounds, fits of the variants in turn.",
         "",
-        "| data | fits | a graph for each fit (s) | `memory=` (s) | shared (s) | ratio | same test predictions |",
-        "|---|---|---|---|---|---|---|",
+        "| data | fits | a graph for each fit (s) | shared (s) | ratio | same test predictions |",
+        "|---|---|---|---|---|---|",
     ]
     for name in dict.fromkeys(row["data"] for row in table):
         of = {row["variant"]: row for row in table if row["data"] == name}
-        seconds = " | ".join(f"{of[variant]['processor_seconds']:.1f}" for variant in ("rebuilt", "memory", "shared"))
+        seconds = " | ".join(f"{of[variant]['processor_seconds']:.1f}" for variant in ("rebuilt", "shared"))
         shared = of["shared"]
         lines.append(
             f"| {name}, {shared['rows']:,} x {shared['columns']} | {shared['fits']} | {seconds} | "

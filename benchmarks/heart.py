@@ -22,7 +22,7 @@ from benchmarks.data import DATA
 from benchmarks.results import RESULTS, ResultTable
 from benchmarks.runner import Row, run_tasks
 from grbb_ext import FeatureCosts, Forest, GraphWarning, OnDemandPredictor, grbb_objective
-from grbb_ext.adapters.lightgbm._train import train
+from grbb_ext.adapters.lightgbm import train
 
 BUDGET, N_LABELED, N_TREES = 40.0, 20, 50
 PARAMETERS = {"num_leaves": 8, "learning_rate": 0.1, "min_data_in_leaf": 5, "num_threads": 1, "verbosity": -1}
@@ -62,7 +62,8 @@ def fit(patients: Patients, rows: NDArray[np.intp], y: NDArray[np.int64], rule: 
         # Missing values are replaced by medians in the graph, and only there.
         warnings.simplefilter("ignore", GraphWarning)
         # The graph is a thing of training: it may use tests that no new patient will be asked to pay for.
-        obj = grbb_objective(patients.X[rows], y, graph="knn", rule=rule, guard=False, verbose=False)
+        teacher = "graph" if rule == "targets" else None
+        obj = grbb_objective(patients.X[rows], y, graph="knn", rule=rule, teacher=teacher, verbose=False)
     data = lgb.Dataset(patients.X[rows], feature_name=patients.names)
     return train(PARAMETERS | {"objective": obj}, data, N_TREES, costs=patients.costs, **limits)
 

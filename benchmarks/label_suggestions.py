@@ -23,7 +23,7 @@ from benchmarks.data import DATA
 from benchmarks.results import RESULTS, ResultTable
 from benchmarks.runner import Row, run_tasks
 from grbb_ext import GRBBObjective, grbb_objective, knn_graph, prediction_variance, suggest_labels
-from grbb_ext.propagation import SmoothPropagation
+from grbb_ext.propagation import Smooth, SmoothPropagation
 from grbb_ext.variance import Strategy
 
 SIZES = (5, 10, 20, 40)
@@ -80,8 +80,10 @@ def same_prior(old: GRBBObjective, y: NDArray[np.int64], lam: float) -> tuple[GR
     """
     before = old.propagation_
     assert isinstance(before, SmoothPropagation)
-    after = SmoothPropagation(before.W, np.flatnonzero(y >= 0), tau=before.tau_, verbose=False)
-    return grbb_objective(None, y, graph=before.W, propagation=after), lam * after.kernel_scale / before.kernel_scale
+    grown = grbb_objective(None, y, graph=before.W, propagation=Smooth(tau=before.tau_), verbose=False)
+    after = grown.propagation_
+    assert isinstance(after, SmoothPropagation)
+    return grown, lam * after.kernel_scale / before.kernel_scale
 
 
 def trials(name: str, seed: int, strategies: list[str]) -> list[dict[str, Any]]:

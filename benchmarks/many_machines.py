@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from grbb_ext import grbb_objective, knn_graph
-from grbb_ext.adapters.dask._train import train
-from grbb_ext.objective._settings import RuleName
+from grbb_ext.adapters.dask import train
 
 RESULTS = Path("docs/results")
 N_COLUMNS, N_LABELED, ROUNDS = 20, 200, 50
 PARAMS = {"max_depth": 6, "eta": 0.3}
 STAGES = ("read", "operator", "matrix", "rounds")
-RULES: tuple[RuleName, ...] = ("targets", "paper", "corrected")
+RULES = ("targets", "paper", "corrected")
 
 
 def make_rows(n_rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
@@ -54,7 +53,7 @@ class BothTakePart(xgb.callback.TrainingCallback):
         return model
 
 
-def measure(client: Client, n_rows: int, graph: str, rule: RuleName, compare: bool) -> dict[str, Any]:
+def measure(client: Client, n_rows: int, graph: str, rule: str, compare: bool) -> dict[str, Any]:
     """Train once, and compare with one process where that is asked for."""
     X, y, truth = make_rows(n_rows)
     rows = da.from_array(X, chunks=(-(-n_rows // 8), N_COLUMNS))

@@ -13,7 +13,7 @@ import numpy as np
 import xgboost as xgb
 
 from benchmarks.results import RESULTS, ResultTable
-from grbb_ext.adapters.xgboost._miser import GreedyMiser
+from grbb_ext.adapters.xgboost import GreedyMiser
 from grbb_ext.costs import FeatureCosts
 
 FIELDS = ["rows", "columns", "rounds", "threads", "mu", "budget", "strategy", "plain_ms", "miser_ms", "ratio", "probes"]

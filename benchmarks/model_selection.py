@@ -54,7 +54,7 @@ def few_labels(truth: NDArray[Any], n_labeled: int, seed: int) -> NDArray[np.int
 
 def ways() -> dict[str, GridSearchCV]:
     """Return the searches that are compared."""
-    grbb, grid = GRBBClassifier(BOOSTER, graph="knn", guard=False), {"n_neighbors": NEIGHBORS}
+    grbb, grid = GRBBClassifier(BOOSTER, graph="knn", teacher="graph"), {"graph__n_neighbors": NEIGHBORS}
     split = SemiSupervisedSplit(5, shuffle=True, random_state=0)
     return {
         "LGBMClassifier, cv=5, accuracy": GridSearchCV(BOOSTER, {"num_leaves": [4, 8]}, cv=5, scoring="accuracy"),
@@ -101,7 +101,7 @@ def heart_curve(seed: int) -> tuple[CostCurve, pd.DataFrame, NDArray[np.int64]]:
     patients = load_heart()
     X, y = pd.DataFrame(patients.X, columns=patients.names), few_labels(patients.ill, 100, seed)
     booster = LGBMClassifier(n_estimators=50, num_leaves=4, learning_rate=0.2, n_jobs=1, verbosity=-1)
-    model = GRBBClassifier(booster, graph="knn", guard=False, feature_costs=patients.costs)
+    model = GRBBClassifier(booster, graph="knn", teacher="graph", feature_costs=patients.costs)
     return cost_curve(model, X, y, random_state=seed), X, y
 
 
@@ -146,7 +146,7 @@ def draw() -> None:
     display.figure_.savefig(IMAGES / "cost_accuracy.png", dpi=110)
     CostCurveDisplay.from_curve(curve, x="rounds").figure_.savefig(IMAGES / "trees_accuracy.png", dpi=110)
     X, truth = load_digits(return_X_y=True)
-    model = GRBBClassifier(BOOSTER, graph="knn", guard=False).fit(X, few_labels(truth, N_LABELED, 0))
+    model = GRBBClassifier(BOOSTER, graph="knn", teacher="graph").fit(X, few_labels(truth, N_LABELED, 0))
     PropagationDisplay.from_estimator(model, X).figure_.savefig(IMAGES / "propagation.png", dpi=110)
     VarianceDisplay.from_estimator(model).figure_.savefig(IMAGES / "variance.png", dpi=110)
 

@@ -65,7 +65,7 @@ def draw(ax: Axes, W: sp.csr_array, X: Rows, truth: NDArray[np.int64], y: NDArra
 def refine(seed: int) -> tuple[Refinement, sp.csr_array, Rows, NDArray[np.int64], NDArray[np.int64]]:
     """Return the refinement, the graph of the trees' own choice, and the data."""
     X, truth, y = moons_among_noise(seed)
-    found = grbb_objective(X, y, graph="refined", guard=False).refinement_
+    found = grbb_objective(X, y, graph="refined", teacher="graph").refinement_
     assert found is not None
     chosen = sp.csr_array(2.0 * found.graph - found.plain)  # the refined graph is the mean of the two
     chosen.data[np.abs(chosen.data) < 1e-12] = 0.0

@@ -20,7 +20,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from benchmarks.data import DATA
 from benchmarks.results import RESULTS, ResultTable
 from benchmarks.runner import Row, run_tasks
-from grbb_ext import grbb_objective, knn_graph
+from grbb_ext import Committee, Targets, grbb_objective, knn_graph
 
 N_LABELED, N_TREES = 20, 50
 METHODS: dict[str, dict[str, Any]] = {
@@ -29,9 +29,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "corrected, harmonic": {"rule": "corrected", "propagation": "harmonic"},
     "corrected, nonlocal": {"rule": "corrected", "propagation": "nonlocal"},
     "targets, harmonic": {"propagation": "harmonic"},
-    "targets, nonlocal, hard": {"propagation": "nonlocal", "hard": True},
+    "targets, nonlocal, hard": {"propagation": "nonlocal", "rule": Targets(hard=True)},
     "targets, Poisson": {"propagation": "poisson"},
-    "targets, smooth, not sharpened": {"sharpen": 1.0},
+    "targets, smooth, not sharpened": {"teacher": Committee(sharpen=1.0)},
     "targets, smooth (default)": {},
 }
 FIELDS = ["data", "booster", "method", "seed", "accuracy", "lightgbm", "xgboost"]

@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from benchmarks.options import Options
 from benchmarks.results import ResultTable
-from grbb_ext import GRBBObjective, grbb_objective, knn_graph
+from grbb_ext import GRBBObjective, KNNGraph, grbb_objective, knn_graph
 
 N_COLUMNS, N_LABELED = 50, 100
 RULES: dict[str, dict[str, Any]] = {"default": {}, "paper": {"preset": "paper"}, "corrected": {"rule": "corrected"}}
@@ -134,7 +134,7 @@ def time_rounds(n_rows: int, n_rounds: int) -> list[dict[str, Any]]:
 
 
 def setup_default(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y, graph="knn", guard=False)
+    grbb_objective(X, y, graph="knn", teacher="graph")
 
 
 def setup_paper(X: Rows, y: NDArray[np.int64]) -> None:
@@ -142,7 +142,7 @@ def setup_paper(X: Rows, y: NDArray[np.int64]) -> None:
 
 
 def setup_brute_force(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y, graph="knn", guard=False, method="brute")
+    grbb_objective(X, y, graph=KNNGraph(method="brute"), teacher="graph")
 
 
 def setup_graph_only(X: Rows, y: NDArray[np.int64]) -> None:

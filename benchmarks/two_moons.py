@@ -18,7 +18,7 @@ from sklearn.datasets import make_moons
 
 from benchmarks.results import RESULTS, ResultTable
 from benchmarks.runner import Row, run_tasks
-from grbb_ext import GRBBObjective, grbb_objective
+from grbb_ext import GRBBObjective, KNNGraph, grbb_objective
 
 N_ROWS, NOISE, LEARNING_RATE, DEPTH = 400, 0.05, 0.3, 4
 LAPLACIAN_LAM = 0.3  # the best of .03, .1, .3, 1 for LapGBRT after 1,000 trees; at 1 it diverges
@@ -26,7 +26,7 @@ LAPLACIAN_LAM = 0.3  # the best of .03, .1, .3, 1 for LapGBRT after 1,000 trees;
 #: The paper's Figure 1 and the default.
 METHODS: dict[str, dict[str, Any]] = {
     "GBRT": {"rule": "labeled"},
-    "LapGBRT": {"rule": "laplacian", "lam": LAPLACIAN_LAM, "weights": "binary"},
+    "LapGBRT": {"rule": "laplacian", "lam": LAPLACIAN_LAM, "graph": KNNGraph(weights="binary")},
     "GRBB (paper)": {"preset": "paper"},
     "GRBB (corrected)": {"rule": "corrected"},
     "GRBB (default)": {},

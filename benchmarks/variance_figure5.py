@@ -21,7 +21,7 @@ from benchmarks.options import Options
 from benchmarks.results import ResultTable
 from benchmarks.runner import Row, run_tasks
 from grbb_ext import FeatureCosts, grbb_objective, knn_graph, prediction_variance
-from grbb_ext.adapters.lightgbm._train import train
+from grbb_ext.adapters.lightgbm import train
 
 IMAGES = Path("docs/images")
 N_TREES, LAM, N_QUERIES = 1000, 1.0, 60

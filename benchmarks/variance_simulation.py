@@ -26,7 +26,7 @@ from benchmarks.results import ResultTable
 from benchmarks.runner import Row, run_tasks
 from grbb_ext import grbb_objective, knn_graph, prediction_variance
 from grbb_ext.graph import laplacian
-from grbb_ext.propagation import SmoothPropagation
+from grbb_ext.propagation import Smooth, SmoothPropagation
 
 N_ROWS, N_TREES = 300, 50
 OPERATORS: dict[str, dict[str, Any]] = {"harmonic": {"preset": "paper"}, "smooth": {}}
@@ -48,7 +48,8 @@ class Cell:
         self.labeled = np.sort(random.choice(N_ROWS, n_labels, replace=False))
         self.operator, self.n_labels, self.lam = operator, n_labels, lam
         if operator == "smooth":
-            kernel = SmoothPropagation(self.graph, self.labeled)
+            kernel = Smooth().on(self.graph, self.labeled)
+            assert isinstance(kernel, SmoothPropagation)
             self.Q = np.linalg.inv(np.asarray(kernel.kernel_product(np.eye(N_ROWS)), dtype=np.float64))
         else:
             self.Q = laplacian(self.graph).toarray()

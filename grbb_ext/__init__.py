@@ -43,7 +43,7 @@ from grbb_ext.variance import (
     suggest_labels,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Committee",

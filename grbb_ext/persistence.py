@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import glob
 import hashlib
 import json
 import math
@@ -9,9 +12,10 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext._spec import Spec
 from grbb_ext.costs import FeatureCosts
 
 
@@ -31,6 +36,10 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DTYPE = re.compile(r"[<>|=](?:b1|[iu][1248]|f[248]|U\d{1,6})")
 
 
+# Bytes that an array of text may take whatever it holds: its type can be wider than its longest entry.
+_SMALL = 2**16
+
+
 class NotPlainError(TypeError):
     """A value that has no form in JSON, such as a function."""
 
@@ -40,7 +49,7 @@ def to_plain(value: Any) -> Any:
 
     Parameters
     ----------
-    value : None, bool, int, float, str, list, tuple, dict, array of numbers or text, or FeatureCosts
+    value : None, bool, int, float, str, list, tuple, dict, array of numbers or text, FeatureCosts, or Spec
         The value. Scalars of numpy become those of Python.
 
     Raises
@@ -71,6 +80,10 @@ def to_plain(value: Any) -> Any:
         return {"dict": [[to_plain(key), to_plain(entry)] for key, entry in value.items()]}
     if isinstance(value, FeatureCosts):
         return {"costs": value.to_dict()}
+    if Spec.registry.get(type(value).__name__) is type(value):
+        names = [field.name for field in fields(value) if field.init]  # type: ignore[arg-type]  # they are dataclasses
+        options = {name: to_plain(getattr(value, name)) for name in names}
+        return {"spec": type(value).__name__, "fields": options}
     if isinstance(value, np.ndarray) and _DTYPE.fullmatch(value.dtype.str):
         flat = [to_plain(entry) for entry in value.ravel().tolist()]
         return {"array": flat, "dtype": value.dtype.str, "shape": list(value.shape)}
@@ -91,29 +104,56 @@ def from_plain(plain: Any) -> Any:
         return [from_plain(entry) for entry in plain]
     if not isinstance(plain, dict):
         return plain
-    if "array" in plain:
-        return _array(plain)
+    if plain.keys() == {"array", "dtype", "shape"}:
+        return _array(**plain)
+    if plain.keys() == {"spec", "fields"}:
+        return _spec(**plain)
     [(kind, content)] = plain.items()
-    if kind == "float":
+    if kind == "float" and isinstance(content, str):
         return _NOT_FINITE[content]
-    if kind == "tuple":
+    if kind == "tuple" and isinstance(content, list):
         return tuple(from_plain(entry) for entry in content)
-    if kind == "dict":
-        return {from_plain(key): from_plain(entry) for key, entry in content}
-    if kind == "costs":
+    if kind == "dict" and isinstance(content, list):
+        return dict(_entry(*pair) for pair in content)
+    if kind == "costs" and isinstance(content, dict):
         return FeatureCosts.from_dict(content)
     raise ValueError(f"a value of the unknown kind {kind!r}")
 
 
-def _array(plain: dict[str, Any]) -> NDArray[Any]:
-    if not _DTYPE.fullmatch(plain["dtype"]):
-        raise ValueError(f"an array of the type {plain['dtype']!r}")
-    values = [from_plain(entry) for entry in plain["array"]]
-    return np.array(values, dtype=np.dtype(plain["dtype"])).reshape(plain["shape"])
+def _entry(key: Any, value: Any) -> tuple[Any, Any]:
+    key = from_plain(key)
+    if not isinstance(key, (bool, int, float, str, tuple)):
+        raise ValueError(f"a key of type {type(key).__name__}")
+    return key, from_plain(value)
+
+
+def _spec(spec: Any, fields: Any) -> Spec:
+    """Make the option of that name; nothing else is found by name."""
+    made = Spec.registry.get(spec) if isinstance(spec, str) else None
+    if made is None or not isinstance(fields, dict):
+        raise ValueError(f"an option of the unknown kind {spec!r}")
+    return made(**{name: from_plain(value) for name, value in fields.items()})
+
+
+def _array(array: Any, dtype: Any, shape: Any) -> NDArray[Any]:
+    """Make an array of what the file holds; widths and shapes that it only announces are refused."""
+    if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype):
+        raise ValueError(f"an array of the type {dtype!r}")
+    if not isinstance(array, list) or not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"an array of the shape {shape!r}")
+    kind = np.dtype(dtype)
+    types: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,)}
+    wanted = types[kind.kind]
+    values = [from_plain(entry) for entry in array]
+    if not all(isinstance(value, wanted) and (kind.kind == "b" or type(value) is not bool) for value in values):
+        raise ValueError(f"an array of the type {dtype!r} with entries of another one")
+    if kind.kind == "U" and kind.itemsize * len(values) > _SMALL + 64 * sum(map(len, values)):
+        raise ValueError(f"an array of the type {dtype!r} for shorter text")
+    return np.array(values, dtype=kind).reshape(shape)
 
 
 # Raised when a reader of today would misunderstand what a later writer wrote.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _FORMAT = "grbb_ext model"
 
@@ -164,19 +204,30 @@ class Document:
         version = document.get("format_version")
         if type(version) is not int or version < 1:
             raise ModelFileError(f"The JSON has the format version {version!r}; versions are 1, 2, ...")
+        if version < FORMAT_VERSION:
+            raise ModelFileError(
+                f"The model has format version {version}, written by grbb_ext {_writer(document)}; this grbb_ext reads "
+                f"version {FORMAT_VERSION}, whose settings have other names. Load it with that version, or load the "
+                "booster's own file in the folder with its library."
+            )
         if version > FORMAT_VERSION:
             raise ModelFileError(
                 f"The model has format version {version}, written by grbb_ext {_writer(document)}; this grbb_ext reads "
-                f"versions up to {FORMAT_VERSION}. Upgrade it: pip install -U grbb_ext."
+                f"version {FORMAT_VERSION}. Upgrade it: pip install -U grbb_ext."
             )
         body: dict[str, Any] = {name: document.get(name) for name in ("versions", "model", "content")}
         if document.get("sha256") != _checksum(body):
             raise ModelFileError("The JSON was changed after it was written: its checksum differs.")
-        try:
-            model = body["model"]
-            return cls(dict(body["content"]), dict(body["versions"]), str(model["file"]), str(model["sha256"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"The JSON lacks what a saved model has ({error}).") from error
+        model, content, versions = body["model"], body["content"], body["versions"]
+        if not (
+            isinstance(content, dict)
+            and isinstance(versions, dict)
+            and isinstance(model, dict)
+            and model.keys() == {"file", "sha256"}
+            and all(isinstance(text, str) for text in (*versions.values(), *model.values()))
+        ):
+            raise ModelFileError("The JSON lacks what a saved model has.")
+        return cls(content, versions, model["file"], model["sha256"])
 
     def _body(self) -> dict[str, Any]:
         model = {"file": self.model_file, "sha256": self.model_sha256}
@@ -195,12 +246,16 @@ def _checksum(body: dict[str, Any]) -> str:
 
 def _parse(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"The JSON cannot be read, it may be cut off ({error}).") from error
     if not isinstance(document, dict):
         raise ModelFileError("The JSON is not that of a model saved by grbb_ext.")
     return document
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no value of JSON")
 
 
 def _writer(document: dict[str, Any]) -> str:
@@ -251,7 +306,7 @@ def write_folder(
         text = Document(content, versions, model_name, sha256(model)).text()
         _write(folder / model_name, model)
         _write(folder / JSON_NAME, text.encode())
-        _move_into_place(folder, target, fresh / "old")
+        _move_into_place(folder, target, fresh)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
@@ -274,6 +329,38 @@ def read_folder(path: str | PathLike[str]) -> tuple[Document, bytes]:
         If there is something else, or it is damaged.
     """
     folder = Path(path)
+    for attempt in range(_ATTEMPTS):
+        before = _identity(folder)
+        try:
+            return _read_folder(folder)
+        except (FileNotFoundError, ModelFileError):
+            # Another process may be replacing the model: then what was read is half of two, or was gone for a moment.
+            if attempt == _ATTEMPTS - 1 or (_identity(folder) == before and not _is_being_saved(folder)):
+                raise
+            time.sleep(_PAUSE)
+    raise AssertionError("unreachable")
+
+
+# Both together bound the wait for another process.
+_ATTEMPTS, _PAUSE = 50, 0.02
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return a number of the folder itself, which another one of the same name does not have."""
+    try:
+        state = folder.stat()
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns
+
+
+def _is_being_saved(folder: Path) -> bool:
+    """Return whether a saver works beside the folder."""
+    target = Path(os.path.realpath(folder))
+    return target.parent.is_dir() and any(target.parent.glob(f".{glob.escape(target.name)}.*"))
+
+
+def _read_folder(folder: Path) -> tuple[Document, bytes]:
     if not folder.exists():
         raise FileNotFoundError(f"There is no saved model at {str(folder)!r}.")
     if not folder.is_dir():
@@ -303,31 +390,57 @@ def read_folder(path: str | PathLike[str]) -> tuple[Document, bytes]:
 
 def _check_replaceable(target: Path) -> None:
     """Refuse to replace what is not a saved model, or an empty folder."""
-    if not target.exists():
-        return
-    if target.is_dir():
-        names = {entry.name for entry in target.iterdir()}
+    try:
+        names = set(os.listdir(target))
         if not names:
             return
-        if names <= {JSON_NAME, *MODEL_NAMES}:
-            with suppress(ModelFileError, FileNotFoundError, UnicodeDecodeError):
-                Document.read((target / JSON_NAME).read_text(encoding="utf-8"))
-                return
+        if JSON_NAME in names and names <= {JSON_NAME, *MODEL_NAMES}:
+            with suppress(ModelFileError, UnicodeDecodeError):
+                if _parse((target / JSON_NAME).read_text(encoding="utf-8")).get("format") == _FORMAT:
+                    return
+    except FileNotFoundError:
+        return  # nothing is there, or another process is replacing it at this moment
+    except NotADirectoryError:
+        pass
     raise FileExistsError(
         f"{str(target)!r} exists and is not a saved model, so it is not replaced. Choose another path, or remove it."
     )
 
 
-def _move_into_place(folder: Path, target: Path, aside: Path) -> None:
-    if not target.exists():
-        os.rename(folder, target)
-        return
-    os.rename(target, aside)
+def _move_into_place(folder: Path, target: Path, fresh: Path) -> None:
+    """Put the folder where the target is, or was; several processes may do so at the same time.
+
+    Where the system can exchange two folders in one step, a reader finds one or the other at any moment.
+    """
+    for attempt in range(_ATTEMPTS):
+        if target.exists() and _exchange(folder, target):
+            return
+        try:
+            os.rename(folder, target)  # nothing is there, or an empty folder
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or attempt == _ATTEMPTS - 1:
+                raise
+        aside = fresh / f"old{attempt}"
+        with suppress(FileNotFoundError):  # another process has moved it away
+            os.rename(target, aside)
+            try:
+                os.rename(folder, target)
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES):
+                    os.rename(aside, target)
+                    raise
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step, where the system can (Linux)."""
     try:
-        os.rename(folder, target)
-    except OSError:
-        os.rename(aside, target)
-        raise
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 def _write(file: Path, data: bytes) -> None:

@@ -1,14 +1,14 @@
 r"""The rules: gradient and hessian of every row, from labels, operator or teacher.
 
-==============  ==========================================================================  ==========================
-rule            :math:`g_u`                                                                 :math:`h_u`
-==============  ==========================================================================  ==========================
-``"targets"``   :math:`\sigma(H_u) - q_u`, with targets q of the teacher                    :math:`\sigma (1 - \sigma)`
-``"paper"``     :math:`P g_l` (paper, eq. 6)                                                1
-``"corrected"`` :math:`P g_l + \rho\, h_u (H_u - P H_l)`                                    :math:`P h_l`
-``"laplacian"`` :math:`\lambda (L H)_u` (LapGBRT, eq. 2)                                    1
-``"labeled"``   0 (GBRT on the labelled rows)                                               0
-==============  ==========================================================================  ==========================
+===============  ==========================================================================  ==========================
+rule             :math:`g_u`                                                                 :math:`h_u`
+===============  ==========================================================================  ==========================
+``"targets"``    :math:`\sigma(H_u) - q_u`, with targets q of the teacher                    :math:`\sigma (1 - \sigma)`
+``"paper"``      :math:`P g_l` (paper, eq. 6)                                                1
+``"corrected"``  :math:`P g_l + \rho\, h_u (H_u - P H_l)`                                    :math:`P h_l`
+``"laplacian"``  :math:`\lambda (L H)_u` (LapGBRT, eq. 2)                                    1
+``"labeled"``    0 (GBRT on the labelled rows)                                               0
+===============  ==========================================================================  ==========================
 
 A rule is asked for by a spec (:class:`Targets`, :class:`Paper`, ...), and :meth:`RuleSpec.build` makes of it a function
 of raw scores. It works on the rows that it is given: all of them, or those of one of many machines, which then share

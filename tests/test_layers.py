@@ -89,7 +89,6 @@ LAYERS = [
     {"forest", "persistence"},
     {"ondemand"},
     {"variance"},
-    {"labeling"},
     {"estimators"},
     {"model_selection"},
     {"plotting"},

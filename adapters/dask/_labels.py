@@ -10,7 +10,7 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._objective import LabeledRows, sum_over_workers
-from grbb_ext.adapters.dask._parts import Parts, Pieces, dense
+from grbb_ext.adapters.dask._parts import Parts, Pieces, part_table
 from grbb_ext.adapters.dask._rows import Ids, ids_message
 from grbb_ext.labels import (
     ClassWeight,
@@ -23,6 +23,7 @@ from grbb_ext.labels import (
     read_labels,
 )
 from grbb_ext.losses import SquaredErrorLoss
+from grbb_ext.table import Schema, Table, stack_tables
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ class Known:
         Their ids, targets and weights.
     of_class : ndarray of shape (K,) or None
         Weights of the classes.
-    X : ndarray of shape (n, d) or None
+    X : Table of n rows or None
         Their features, where asked for.
     """
 
     labels: Labels
     rows: LabeledRows
     of_class: NDArray[np.float64] | None
-    X: NDArray[Any] | None
+    X: Table | None
 
 
 def collect_labels(
@@ -81,6 +82,7 @@ def collect_labels(
         [None] * n_parts if weights is None else weights,
         parts.pieces if with_features else [None] * n_parts,
         [marker] * n_parts,
+        schema=parts.schema,
         pure=False,
     )
     collected = client.gather(found)
@@ -98,14 +100,16 @@ def collect_labels(
     of_class = class_weights(class_weight, labels)
     if of_class is not None:
         weight = weight * mixed_weight(labels.targets, of_class)
-    X = np.concatenate([some[3] for some in some_labels])[order] if with_features else None
+    X = stack_tables([some[3] for some in some_labels]).take(order) if with_features else None
     return Known(labels, LabeledRows(id_l, labels.targets, weight), of_class, X)
 
 
-def _labeled(y: NDArray[Any], ids: Ids, weight: Any, piece: Any, marker: Any) -> tuple[Ids, Any, Any, Any]:
+def _labeled(
+    y: NDArray[Any], ids: Ids, weight: Any, piece: Any, marker: Any, schema: Schema
+) -> tuple[Ids, Any, Any, Any]:
     regression = isinstance(marker, float) and np.isnan(marker)
     here = np.flatnonzero(~(np.isnan(y.astype(np.float64)) if regression else is_unlabeled(y, marker)))
-    features = None if piece is None else dense(piece.iloc[here] if hasattr(piece, "iloc") else piece[here])
+    features = None if piece is None else part_table(piece, schema, here)
     return ids[here], y[here], np.ones(here.size) if weight is None else weight[here], features
 
 

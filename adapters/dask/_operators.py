@@ -16,14 +16,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._labels import Known
-from grbb_ext.adapters.dask._parts import Parts, dense
+from grbb_ext.adapters.dask._parts import Parts, part_table
 from grbb_ext.adapters.dask._rows import Ids, Rows, keep_rows
 from grbb_ext.graph import KNNGraph, laplacian
 from grbb_ext.labels import Labels, mixed_weight
 from grbb_ext.objective import Recipe, UnreachableRowsWarning
 from grbb_ext.propagation import AnchorNodes, Propagation, node_matrix
 from grbb_ext.rules import Targets
-from grbb_ext.table import read_table
+from grbb_ext.table import Schema, Table, stack_tables
 from grbb_ext.teacher import Committee, centered_labels, finish_targets, sharpened
 
 _COLUMNS_PER_TASK = 16
@@ -220,8 +220,8 @@ def spread_by_anchors(
     assert known.X is not None
     assert isinstance(recipe.graph, KNNGraph)
     anchors = AnchorNodes(
-        read_table(_sample(parts, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state)),
-        read_table(known.X),
+        _sample(parts, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state),
+        known.X,
         recipe.propagation,
         n_anchors=n_anchors,
         n_neighbors=recipe.graph.n_neighbors,
@@ -231,7 +231,7 @@ def spread_by_anchors(
         verbose=verbose,
     )
     everywhere = client.scatter(anchors, broadcast=True)
-    blocks = client.map(_nearest, parts.pieces, anchors=everywhere, pure=False)
+    blocks = client.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere, pure=False)
     n_unreachable = sum(client.gather(client.map(_n_unreachable, blocks, pure=False)))
     warn_unreachable(n_unreachable, parts.n_rows)
     P_nodes, names = None, ("index", "share")
@@ -246,24 +246,24 @@ def spread_by_anchors(
     return Spread(rows, P_nodes, np.empty(0, dtype=np.int64), None, n_unreachable)
 
 
-def _sample(parts: Parts, size: int, seed: int) -> NDArray[Any]:
+def _sample(parts: Parts, size: int, seed: int) -> Table:
     """Return about `size` rows, from each partition in proportion to its length."""
     share = min(1.0, size / parts.n_rows)
     sizes = [round(share * n) for n in parts.lengths]
     if sum(sizes) == 0:
         sizes = parts.lengths
     seeds = list(range(seed, seed + len(sizes)))
-    drawn = parts.client.gather(parts.client.map(_draw, parts.pieces, sizes, seeds, pure=False))
-    return np.asarray(np.concatenate(drawn))
+    drawn = parts.client.map(_draw, parts.pieces, sizes, seeds, schema=parts.schema, pure=False)
+    return stack_tables(parts.client.gather(drawn))
 
 
-def _draw(piece: Any, size: int, seed: int) -> NDArray[Any]:
+def _draw(piece: Any, size: int, seed: int, schema: Schema) -> Table:
     rows = np.sort(np.random.default_rng(seed).choice(piece.shape[0], size, replace=False))
-    return np.asarray(dense(piece.iloc[rows] if hasattr(piece, "iloc") else piece[rows]))
+    return part_table(piece, schema, rows)
 
 
-def _nearest(piece: Any, anchors: AnchorNodes) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    return anchors.nearest(read_table(dense(piece)))
+def _nearest(piece: Any, schema: Schema, anchors: AnchorNodes) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    return anchors.nearest(part_table(piece, schema))
 
 
 def _n_unreachable(block: tuple[NDArray[np.int32], NDArray[np.float32]]) -> int:

@@ -181,11 +181,6 @@ def part_table(piece: Any, schema: Schema, rows: Any = None) -> Table:
     return read_table(piece, schema=schema, min_rows=0)
 
 
-def dense(piece: Any) -> NDArray[Any]:
-    """Return a partition as an array of floats."""
-    return np.asarray(read_table(piece, min_rows=0).values)
-
-
 def _schema(piece: Any) -> Schema:
     schema, listed = read_table(piece).schema, listed_categories(piece)
     for j in schema.categorical:

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from xgboost import dask as xgb_dask
 
 from grbb_ext.adapters.dask._labels import Known, collect_labels
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._operators import NOTHING, Spread, spread_by_anchors, spread_by_graph
-from grbb_ext.adapters.dask._parts import Parts, dense
+from grbb_ext.adapters.dask._parts import Parts, part_table
 from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, check_graph, prepare_graph
 from grbb_ext.objective import Recipe
 from grbb_ext.rules import Laplacian
-from grbb_ext.table import read_table
+from grbb_ext.table import stack_tables
 
 _LIGHTGBM_ONLY = {
     "bagging_fraction",
@@ -177,8 +176,9 @@ def prepare(
         spread = NOTHING
     else:
         if W is None:
-            rows = np.concatenate([dense(piece) for piece in parts.client.gather(list(parts.pieces))])
-            prepared = prepare_graph(recipe.graph, read_table(rows), parts.n_rows, **threads)
+            pieces = parts.client.gather(list(parts.pieces))
+            table = stack_tables([part_table(piece, parts.schema) for piece in pieces])
+            prepared = prepare_graph(recipe.graph, table, parts.n_rows, **threads)
             assert prepared.W is not None
             W = prepared.W
         spread = spread_by_graph(parts.client, W, known, recipe, folder, **threads)

@@ -210,7 +210,7 @@ class _Data:
             init_score=np.full(table.n_rows, self.start) if self.start != 0 else None,
             feature_name="auto" if self.job.names is None else list(self.job.names),
             categorical_feature="auto" if self.ones else list(table.schema.categorical) or "auto",
-            params=self.params,
+            params={**self.params, "objective": "none"},
         ).construct()
 
 
@@ -219,7 +219,7 @@ def _finish(booster: lgb.Booster, n_rounds: int, start: float, history: dict[str
     n_grown = booster.current_iteration()
     reason = f"All {n_rounds} rounds were run."
     if n_grown < n_rounds:
-        reason = f"Training ended after {n_grown} rounds: no split was left that helps."
+        reason = f"Training ended after {n_grown} round{'s' * (n_grown > 1)}: no split was left that helps."
     if booster.best_iteration > 0 and history:
         n_best = booster.best_iteration
         n_run = len(next(iter(next(iter(history.values())).values())))

@@ -7,74 +7,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Names under which LightGBM accepts the parameters read here.
-_ALIASES: dict[str, tuple[str, ...]] = {
-    "bagging_fraction": ("bagging_fraction", "sub_row", "subsample", "bagging"),
-    "bagging_freq": ("bagging_freq", "subsample_freq"),
-    "bagging_seed": ("bagging_seed", "bagging_fraction_seed"),
-    "boost_from_average": ("boost_from_average",),
-    "boosting": ("boosting", "boosting_type", "boost"),
-    "categorical_feature": (
-        "categorical_feature",
-        "cat_feature",
-        "categorical_column",
-        "cat_column",
-        "categorical_features",
-    ),
-    "data_sample_strategy": ("data_sample_strategy",),
-    "device_type": ("device_type", "device"),
-    "early_stopping_round": (
-        "early_stopping_round",
-        "early_stopping_rounds",
-        "early_stopping",
-        "n_iter_no_change",
-    ),
-    "extra_trees": ("extra_trees", "extra_tree"),
-    "feature_contri": ("feature_contri", "feature_contrib", "fc", "fp", "feature_penalty"),
-    "feature_fraction": ("feature_fraction", "sub_feature", "colsample_bytree"),
-    "feature_fraction_bynode": ("feature_fraction_bynode", "sub_feature_bynode", "colsample_bynode"),
-    "forcedsplits_filename": (
-        "forcedsplits_filename",
-        "fs",
-        "forced_splits_filename",
-        "forced_splits_file",
-        "forced_splits",
-    ),
-    "is_unbalance": ("is_unbalance", "unbalance", "unbalanced_sets"),
-    "linear_tree": ("linear_tree", "linear_trees"),
-    "metric": ("metric", "metrics", "metric_types"),
-    "min_sum_hessian_in_leaf": (
-        "min_sum_hessian_in_leaf",
-        "min_sum_hessian_per_leaf",
-        "min_sum_hessian",
-        "min_hessian",
-        "min_child_weight",
-    ),
-    "monotone_penalty": ("monotone_penalty", "monotone_splits_penalty", "ms_penalty", "mc_penalty"),
-    "neg_bagging_fraction": ("neg_bagging_fraction", "neg_sub_row", "neg_subsample", "neg_bagging"),
-    "num_class": ("num_class", "num_classes"),
-    "num_iterations": (
-        "num_iterations",
-        "num_iteration",
-        "n_iter",
-        "num_tree",
-        "num_trees",
-        "num_round",
-        "num_rounds",
-        "nrounds",
-        "num_boost_round",
-        "max_iter",
-        "n_estimators",
-    ),
-    "num_leaves": ("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
-    "num_machines": ("num_machines", "num_machine"),
-    "num_threads": ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs"),
-    "objective": ("objective", "objective_type", "app", "application", "loss"),
-    "pos_bagging_fraction": ("pos_bagging_fraction", "pos_sub_row", "pos_subsample", "pos_bagging"),
-    "scale_pos_weight": ("scale_pos_weight",),
-    "seed": ("seed", "random_seed", "random_state"),
-    "tree_learner": ("tree_learner", "tree", "tree_type", "tree_learner_type"),
-    "verbosity": ("verbosity", "verbose"),
+# Names under which LightGBM accepts the parameters read here, the proper one first.
+_ALIASES = {
+    names.split()[0]: names.split()
+    for names in """\
+bagging_fraction sub_row subsample bagging
+bagging_freq subsample_freq
+bagging_seed bagging_fraction_seed
+boost_from_average
+boosting boosting_type boost
+categorical_feature cat_feature categorical_column cat_column categorical_features
+data_sample_strategy
+device_type device
+early_stopping_round early_stopping_rounds early_stopping n_iter_no_change
+extra_trees extra_tree
+feature_contri feature_contrib fc fp feature_penalty
+feature_fraction sub_feature colsample_bytree
+feature_fraction_bynode sub_feature_bynode colsample_bynode
+forcedsplits_filename fs forced_splits_filename forced_splits_file forced_splits
+is_unbalance unbalance unbalanced_sets
+linear_tree linear_trees
+metric metrics metric_types
+min_sum_hessian_in_leaf min_sum_hessian_per_leaf min_sum_hessian min_hessian min_child_weight
+monotone_penalty monotone_splits_penalty ms_penalty mc_penalty
+neg_bagging_fraction neg_sub_row neg_subsample neg_bagging
+num_class num_classes
+num_iterations num_iteration n_iter num_tree num_trees num_round num_rounds nrounds num_boost_round \
+max_iter n_estimators
+num_leaves num_leaf max_leaves max_leaf max_leaf_nodes
+num_machines num_machine
+num_threads num_thread nthread nthreads n_jobs
+objective objective_type app application loss
+pos_bagging_fraction pos_sub_row pos_subsample pos_bagging
+scale_pos_weight
+seed random_seed random_state
+tree_learner tree tree_type tree_learner_type
+verbosity verbose
+""".splitlines()
 }
 
 

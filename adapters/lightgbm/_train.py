@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +11,11 @@ import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext.adapters._wrapped import PATIENCE, check_costs, end_for_costs
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._rounds import Rounds
 from grbb_ext.adapters.lightgbm._trees import columns_of
-from grbb_ext.costs import FeatureCosts, Ledger, check_price, stop_reason
-
-_LOG = logging.getLogger("grbb_ext")
-
-# Rounds without a split after which training ends although rows or columns are sampled.
-_PATIENCE = 10
+from grbb_ext.costs import FeatureCosts, Ledger, check_price
 
 
 def train(
@@ -107,8 +102,7 @@ def train(
         if mu > 0 or budget is not None:
             raise ValueError("mu and budget need costs=.")
         return lgb.train(params, train_set, num_boost_round, callbacks=callbacks, **arguments)
-    if not isinstance(costs, FeatureCosts):
-        raise TypeError(f"costs must be FeatureCosts, got {type(costs).__name__}. Use costs=FeatureCosts(...).")
+    check_costs(costs)
     if budget is not None:
         budget = check_price(budget, "budget")
     params = dict(params)
@@ -141,7 +135,7 @@ class _CostKeeper:
         self._feval, self._evaluates_train = feval, evaluates_train
         self._rounds: Rounds | None = None
         self._n_empty = 0
-        self._patience = _PATIENCE if parameters.is_random(params) else 1
+        self._patience = PATIENCE if parameters.is_random(params) else 1
         self._stopping = False
         self._stopped_here = False
 
@@ -151,7 +145,7 @@ class _CostKeeper:
         for i, callback in enumerate(others):
             if getattr(callback, "before_iteration", False):
                 # It may change parameters from round to round, and with them what can be split.
-                self._patience = _PATIENCE
+                self._patience = PATIENCE
             order = getattr(callback, "order", i - len(others))
             wrapped.append(_Callback(self._forward(callback), order, getattr(callback, "before_iteration", False)))
         first, last = -(10**9), 10**9
@@ -212,9 +206,8 @@ class _CostKeeper:
             env.evaluation_result_list[:] = results + env.model.eval_valid(self._feval)
         if self._n_empty >= self._patience and env.iteration + 1 < env.end_iteration:
             self._stopping = True
-            reason = stop_reason(self._rounds.ledger, self._mu, env.model.current_iteration())
-            self._rounds.ledger.stop_reason = reason
-            _LOG.log(logging.WARNING if parameters.get(self._params, "verbosity", 1) >= 0 else logging.INFO, reason)
+            quiet = parameters.get(self._params, "verbosity", 1) < 0
+            end_for_costs(self._rounds.ledger, self._mu, env.model.current_iteration(), quiet=quiet)
 
     def _forward(self, callback: Callable[..., Any]) -> Callable[[Any], None]:
         """Let a callback know of an early end, so that early stopping picks its best round as it does at the end."""

@@ -17,7 +17,6 @@ from grbb_ext.table import Table
 
 # Parameters of losses that are not ours.
 _OF_OTHER_LOSSES = ("aft_loss_distribution", "huber_slope", "quantile_alpha", "tweedie_variance_power")
-_DEFAULT_START = 0.5
 
 
 class XGBoostAdapter(WrappedBooster):
@@ -59,7 +58,9 @@ class XGBoostAdapter(WrappedBooster):
         params = self._params(job)
         wrapped = job.estimator.get_params()
         n_rounds = positive_int(job.estimator.get_num_boosting_rounds(), "n_estimators of the wrapped estimator")
-        dtrain = _matrix(job.estimator, job.table, job.names, train=True)
+        dtrain = _matrix(job.estimator, job.table, job.names)
+        # Bins follow the weights, as in XGBClassifier; the gradients have them from the objective.
+        dtrain.set_info(weight=job.weight, feature_weights=wrapped.get("feature_weights"))
         watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
@@ -67,16 +68,20 @@ class XGBoostAdapter(WrappedBooster):
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
         if patience is not None:
             callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=higher_is_better(metrics[-1])))
+
+        def gradients(raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
+            return job.obj(raw_scores)
+
         miser = None
         if job.costs is not None:
-            miser = GreedyMiser(job.costs, job.obj, dtrain, mu=job.mu, budget=job.budget)
+            miser = GreedyMiser(job.costs, gradients, dtrain, mu=job.mu, budget=job.budget)
             callbacks.append(miser)
         history: dict[str, dict[str, list[float]]] = {}
         booster = xgb.train(
             params,
             dtrain,
             n_rounds,
-            obj=job.obj,
+            obj=gradients,
             evals=[(matrix, f"validation_{i}") for i, matrix in enumerate(watched)],
             custom_metric=(lambda scores, data: [one[:2] for one in watch(scores, data)]) if watched else None,
             callbacks=callbacks,
@@ -128,9 +133,6 @@ class XGBoostAdapter(WrappedBooster):
         if "random_state" not in params and job.seed is not None:
             params["random_state"] = job.seed
         params["base_score"] = job.start if start is None else _start(float(start), job.task, job.obj.n_outputs_)
-        if params["base_score"] == _DEFAULT_START:
-            # The objective takes exactly 0.5 for a start that was forgotten.
-            params["base_score"] = float(np.nextafter(np.float32(_DEFAULT_START), np.float32(1)))
         params["disable_default_eval_metric"] = 1
         if job.obj.n_outputs_ > 1:
             params["num_class"] = job.obj.n_outputs_
@@ -151,7 +153,7 @@ def _start(base_score: float, task: str, n_outputs: int) -> float:
     return float(np.log(base_score / (1 - base_score)))
 
 
-def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None, train: bool = False) -> xgb.DMatrix:
+def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None) -> xgb.DMatrix:
     wrapped = estimator.get_params()
     kinds = None
     if table.schema.categorical:
@@ -161,7 +163,6 @@ def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None, train: 
         values,
         feature_names=None if names is None else list(names),
         feature_types=kinds,
-        feature_weights=wrapped.get("feature_weights") if train else None,
         nthread=wrapped["n_jobs"],
         enable_categorical=kinds is not None,
     )
@@ -173,7 +174,7 @@ def _finish(
     n_grown = booster.num_boosted_rounds()
     reason = f"All {n_rounds} rounds were run."
     if n_grown < n_rounds:
-        reason = f"A callback ended training after {n_grown} rounds."
+        reason = f"A callback ended training after {n_grown} round{'s' * (n_grown > 1)}."
     best = booster.attr("best_iteration")
     if best is not None:
         n_best = int(best) + 1

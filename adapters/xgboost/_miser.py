@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 import xgboost as xgb
 
+from grbb_ext._checks import positive_int
+from grbb_ext.adapters._wrapped import PATIENCE, check_costs, end_for_costs
 from grbb_ext.adapters.xgboost._mask import ColumnMask, MaskedBooster, Settings, read_settings
 from grbb_ext.adapters.xgboost._probe import Prober, TreeReader, builtin_gradients
 from grbb_ext.costs import (
@@ -23,15 +24,9 @@ from grbb_ext.costs import (
     choose_by_interaction,
     choose_by_levels,
     gain_bound,
-    stop_reason,
 )
 
 Strategy = Literal["levels", "interaction"]
-
-_LOG = logging.getLogger("grbb_ext")
-
-# Rounds without a split after which training ends although rows or columns are sampled.
-_PATIENCE = 10
 
 
 class GreedyMiser(xgb.callback.TrainingCallback):
@@ -129,16 +124,11 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         max_levels: int = 8,
     ) -> None:
         super().__init__()
-        if not isinstance(costs, FeatureCosts):
-            raise TypeError(f"costs must be FeatureCosts, got {type(costs).__name__}. Use FeatureCosts(...).")
+        check_costs(costs)
         if not isinstance(dtrain, xgb.DMatrix):
             raise TypeError(f"dtrain must be the DMatrix given to xgboost.train, got {type(dtrain).__name__}.")
         if strategy not in ("levels", "interaction"):
             raise ValueError(f"strategy must be 'levels' or 'interaction', got {strategy!r}.")
-        for name, value in (("probe_every", 1 if probe_every == "auto" else probe_every), ("max_levels", max_levels)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                auto = " or 'auto'" if name == "probe_every" else ""
-                raise ValueError(f"{name} must be an integer of at least 1{auto}, got {value!r}.")
         if isinstance(obj, str):
             builtin_gradients(obj)
         elif not callable(obj):
@@ -148,8 +138,10 @@ class GreedyMiser(xgb.callback.TrainingCallback):
             )
         self._mu = check_price(mu, "mu")
         self._obj, self._dtrain, self._strategy = obj, dtrain, strategy
-        self._max_levels = int(max_levels)
-        self._schedule = Schedule(None if probe_every == "auto" else int(probe_every))
+        self._max_levels = positive_int(max_levels, "max_levels")
+        self._schedule = Schedule(
+            None if probe_every == "auto" else positive_int(probe_every, "probe_every, where it is not 'auto',")
+        )
         names = dtrain.feature_names
         self._reader = TreeReader(names, int(dtrain.num_col()))
         self.ledger_ = Ledger(costs.bind(int(dtrain.num_col()) if names is None else names), budget)
@@ -213,11 +205,10 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self._schedule.hurry()
         # An empty round says that nothing is left only if a purchase was looked for.
         self._n_empty += self._looked
-        if self._n_empty < (_PATIENCE if self._settings.random else 1):
+        if self._n_empty < (PATIENCE if self._settings.random else 1):
             return False
-        self.ledger_.stop_reason = stop_reason(self.ledger_, self._mu, model.num_boosted_rounds())
         quiet = xgb.get_config()["verbosity"] == 0
-        _LOG.log(logging.INFO if quiet else logging.WARNING, self.ledger_.stop_reason)
+        end_for_costs(self.ledger_, self._mu, model.num_boosted_rounds(), quiet=quiet)
         return True
 
     def after_training(self, model: Any) -> Any:

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from grbb_ext import FeatureCosts, Forest, grbb_objective, knn_graph
-from grbb_ext.adapters.lightgbm._train import train as train_lightgbm
-from grbb_ext.adapters.xgboost._miser import GreedyMiser
+from grbb_ext import Corrected, FeatureCosts, Forest, RefinedGraph, grbb_objective, knn_graph
+from grbb_ext.adapters.lightgbm import train as train_lightgbm
+from grbb_ext.adapters.xgboost import GreedyMiser
 
 Library = Literal["xgboost", "lightgbm"]
 
@@ -120,19 +120,12 @@ def _paper(rows: Rows, settings: Settings) -> Any:
 
 
 def _corrected(rows: Rows, settings: Settings) -> Any:
-    return grbb_objective(
-        None,
-        rows.y,
-        graph=rows.graph(settings.n_neighbors),
-        rule="corrected",
-        lam=settings.lam,
-        correction=settings.correction,
-        verbose=False,
-    )
+    rule = Corrected(lam=settings.lam, correction=settings.correction)
+    return grbb_objective(None, rows.y, graph=rows.graph(settings.n_neighbors), rule=rule, verbose=False)
 
 
 def _default(rows: Rows, settings: Settings) -> Any:
-    return grbb_objective(rows.X, rows.y, n_neighbors=settings.n_neighbors, verbose=False, n_jobs=1)
+    return grbb_objective(rows.X, rows.y, graph=RefinedGraph(settings.n_neighbors), verbose=False, n_jobs=1)
 
 
 _TREES, _GRAPH = ("eta", "depth"), ("n_neighbors",)

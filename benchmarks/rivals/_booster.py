@@ -10,7 +10,7 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from benchmarks.rivals._problem import Problem
-from grbb_ext.adapters.xgboost._miser import GreedyMiser
+from grbb_ext.adapters.xgboost import GreedyMiser
 
 TREES = (10, 50)
 DEPTH, LEARNING_RATE = 4, 0.3

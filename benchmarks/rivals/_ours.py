@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from benchmarks.rivals._booster import Fitted, fit_objective, fit_targets
 from benchmarks.rivals._problem import Problem
 from benchmarks.rivals._propagate import propagated
-from grbb_ext import grbb_objective, knn_graph
-from grbb_ext.teacher._targets import sharpened
+from grbb_ext import Committee, grbb_objective, knn_graph
+from grbb_ext.teacher import sharpened
 
 SHARPEN = 3.0
 
@@ -19,34 +19,33 @@ def default(problem: Problem) -> Fitted:
 
 
 def refined_alone(problem: Problem) -> Fitted:
-    """Trust the refined graph: the default without its guard."""
-    return fit_objective(problem, grbb_objective(problem.split.X, problem.split.y, guard=False, verbose=False))
+    """Trust the refined graph: the default without its forest."""
+    return fit_objective(problem, grbb_objective(problem.split.X, problem.split.y, teacher="graph", verbose=False))
 
 
 def refined_distances(problem: Problem) -> Fitted:
     """Take the distances of the refined graph (components and ranks), and no trees: the graph that is refined."""
     plain, _ = plain_and_learned(problem)
-    return fit_targets(problem, propagated(problem, plain, propagation="smooth", sharpen=SHARPEN))
+    return fit_targets(problem, propagated(problem, plain, "smooth", sharpen=SHARPEN))
 
 
 def two_operators(problem: Problem) -> Fitted:
     """Propagate on the plain and on the re-ranked graph and average, where the refined graph averages affinities."""
-    q = [propagated(problem, graph, propagation="smooth", sharpen=1.0) for graph in plain_and_learned(problem)]
+    q = [propagated(problem, graph, "smooth", sharpen=1.0) for graph in plain_and_learned(problem)]
     return fit_targets(problem, sharpened((q[0] + q[1]) / 2, SHARPEN))
 
 
 def plain_and_learned(problem: Problem) -> tuple[sp.csr_array, sp.csr_array]:
     """Return the graph that is refined, and that of the neighbours which trees chose."""
-    refinement = grbb_objective(problem.split.X, problem.split.y, guard=False, verbose=False).refinement_
+    refinement = grbb_objective(problem.split.X, problem.split.y, teacher="graph", verbose=False).refinement_
     assert refinement is not None
     return refinement.plain, sp.csr_array(2 * refinement.graph - refinement.plain)
 
 
 def knn_smooth(problem: Problem) -> Fitted:
     """Sharpened smooth targets on the plain graph."""
-    obj = grbb_objective(
-        None, problem.split.y, graph=problem.graph, rule="targets", propagation="smooth", sharpen=SHARPEN, verbose=False
-    )
+    teacher = Committee(sharpen=SHARPEN)
+    obj = grbb_objective(None, problem.split.y, graph=problem.graph, teacher=teacher, verbose=False)
     return fit_objective(problem, obj)
 
 

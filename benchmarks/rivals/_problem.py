@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.splits import Split
 from grbb_ext import FeatureCosts, knn_graph
-from grbb_ext.table._distances import prepare_columns
+from grbb_ext.table import DistanceSpace, read_table
 
 Made = TypeVar("Made")
 N_NEIGHBORS = 9
@@ -67,7 +67,7 @@ class Problem:
         def make() -> tuple[NDArray[Any], NDArray[Any]]:
             medians = np.nan_to_num(np.nanmedian(self.split.X, axis=0))
             X, test = (np.where(np.isnan(rows), medians, rows) for rows in (self.split.X, self.split.X_test))
-            scaled = np.asarray(prepare_columns(X, "auto"))
+            scaled = np.asarray(DistanceSpace.fit_transform(read_table(X))[1])
             if np.array_equal(scaled, X):
                 return X, test
             deviation = X.std(axis=0, dtype=np.float64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -11,14 +9,25 @@ from sklearn.decomposition import PCA
 
 from benchmarks.rivals._booster import Fitted, fit_targets
 from benchmarks.rivals._problem import N_NEIGHBORS, Problem
-from grbb_ext import grbb_objective, knn_graph
+from grbb_ext import Committee, Targets, grbb_objective, knn_graph
 
 PCA_VARIANCE, PCA_MOST = 0.95, 50
 
 
-def propagated(problem: Problem, graph: sp.csr_array, **settings: Any) -> NDArray[np.float64]:
+def propagated(
+    problem: Problem, graph: sp.csr_array, propagation: str, *, sharpen: float = 1.0, hard: bool = False
+) -> NDArray[np.float64]:
     """Return the targets of ``rule="targets"`` on a graph; NaN where no label reaches."""
-    obj = grbb_objective(None, problem.split.y, graph=graph, rule="targets", verbose=False, n_jobs=1, **settings)
+    obj = grbb_objective(
+        None,
+        problem.split.y,
+        graph=graph,
+        teacher=Committee(sharpen=sharpen),
+        propagation=propagation,
+        rule=Targets(hard=hard),
+        n_jobs=1,
+        verbose=False,
+    )
     assert obj.targets_ is not None
     q = obj.targets_.astype(np.float64)
     q[obj.unreachable_] = np.nan
@@ -39,14 +48,14 @@ def pca_graph(problem: Problem) -> sp.csr_array:
 
 def hard(problem: Problem) -> Fitted:
     """Hard pseudo-labels from the plain graph."""
-    return fit_targets(problem, propagated(problem, problem.graph, propagation="nonlocal", hard=True))
+    return fit_targets(problem, propagated(problem, problem.graph, "nonlocal", hard=True))
 
 
 def soft(problem: Problem) -> Fitted:
     """Soft pseudo-labels from the plain graph."""
-    return fit_targets(problem, propagated(problem, problem.graph, propagation="nonlocal", sharpen=1.0))
+    return fit_targets(problem, propagated(problem, problem.graph, "nonlocal"))
 
 
 def hard_pca(problem: Problem) -> Fitted:
     """Hard pseudo-labels from a graph on principal components."""
-    return fit_targets(problem, propagated(problem, pca_graph(problem), propagation="nonlocal", hard=True))
+    return fit_targets(problem, propagated(problem, pca_graph(problem), "nonlocal", hard=True))

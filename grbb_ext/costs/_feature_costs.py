@@ -1,9 +1,10 @@
-"""What features cost: features need sources, a source has a price and is paid once."""
+"""Prices of features: a feature needs sources, a source has a price and is paid once."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from os import PathLike
 from typing import Any, Protocol, TextIO, runtime_checkable
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.costs._engine import PriceEngine
+from grbb_ext.costs._engine import PriceEngine, exact_sum
 from grbb_ext.costs._reading import (
     Name,
     check_name,
@@ -32,11 +33,19 @@ _FIELDS = ("features", "sources", "prices", "needs", "per_tree", "per_split", "d
 
 @runtime_checkable
 class ForestLike(Protocol):
-    """What costs ask of a model; :class:`grbb_ext.forest.Forest` has it."""
+    """What costs need of a model; :class:`grbb_ext.forest.Forest` has it."""
 
-    n_features: int
-    n_trees: int
-    n_splits: int
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits."""
 
     def features_used(self) -> Any:
         """Columns that some split reads."""
@@ -126,23 +135,17 @@ class FeatureCosts(PriceEngine):
     ) -> None:
         if (costs is None) == (needs is None and prices is None):
             raise ValueError("Pass either one price for each feature, or needs= and prices= together.")
-        if costs is not None:
-            table = pairs(costs, "Costs")
-            features = check_names((key for key, _ in table), "feature")
-            sources = features
-            values = [
-                check_price(value, f"The price of {name!r}") for name, (_, value) in zip(features, table, strict=True)
-            ]
-            needed = [[i] for i in range(len(features))]
-            bound = not hasattr(costs, "items")
-        else:
-            if needs is None or prices is None:
-                raise ValueError("needs= and prices= go together: the sources of each feature, and their prices.")
-            table = pairs(needs, "needs")
-            features = check_names((key for key, _ in table), "feature")
+        if costs is None and (needs is None or prices is None):
+            raise ValueError("needs= and prices= go together: the sources of each feature, and their prices.")
+        given = needs if costs is None else costs
+        table = pairs(given, "needs" if costs is None else "Costs")
+        features = check_names((key for key, _ in table), "feature")
+        if costs is None:
             sources, values = read_prices(prices)
             needed = read_needs(features, [value for _, value in table], sources)
-            bound = not hasattr(needs, "items")
+        else:
+            sources, needed = features, [[i] for i in range(len(features))]
+            values = [check_price(value, f"The price of {name!r}") for name, value in table]
         if not features:
             raise ValueError("Costs are empty: give at least one feature.")
         one_kind(features, "Features")
@@ -154,7 +157,7 @@ class FeatureCosts(PriceEngine):
             per_tree=check_price(per_tree, "per_tree"),
             per_split=check_price(per_split, "per_split"),
             default=None if default is None else check_price(default, "default"),
-            bound=bound,
+            bound=not hasattr(given, "items"),
         )
 
     @classmethod
@@ -201,15 +204,8 @@ class FeatureCosts(PriceEngine):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FeatureCosts:
         """Undo :meth:`to_dict`."""
-        needs = [(name, sources) for name, sources in state["needs"]]
-        prices = dict(state["prices"])
-        made = cls(
-            needs=dict(needs),
-            prices=prices,
-            per_tree=state["per_tree"],
-            per_split=state["per_split"],
-            default=state["default"],
-        )
+        plain = {name: state[name] for name in ("per_tree", "per_split", "default")}
+        made = cls(needs=dict(state["needs"]), prices=dict(state["prices"]), **plain)
         return made._with(bound=bool(state["bound"]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -234,13 +230,13 @@ class FeatureCosts(PriceEngine):
         """Number of features."""
         return len(self.features)
 
-    def bind(self, columns: Sequence[str] | int) -> FeatureCosts:
+    def bind(self, columns: Sequence[str] | int | ForestLike) -> FeatureCosts:
         """Put the features in the order of a data set's columns.
 
         Parameters
         ----------
-        columns : sequence of str, or int
-            Column names, or the number of columns where they have no names. Costs by index go by position.
+        columns : sequence of str, int or Forest
+            Column names, or the number of columns where they have no names, or a model. Costs by index go by position.
 
         Returns
         -------
@@ -258,6 +254,9 @@ class FeatureCosts(PriceEngine):
         ...
         ValueError: No price for 'age'. Give one (0 if it is free), or FeatureCosts(default=...) for all such columns.
         """
+        if hasattr(columns, "n_features"):
+            named = None if isinstance(self.features[0], int) else getattr(columns, "feature_names", None)
+            columns = int(columns.n_features) if named is None else list(named)
         if isinstance(columns, (str, bytes)):
             raise TypeError(f"columns must be a list of names or a number of columns, got {columns!r}.")
         if isinstance(columns, Iterable):
@@ -376,7 +375,7 @@ class FeatureCosts(PriceEngine):
         ndarray of shape (N,)
             At most :meth:`total` of the forest.
         """
-        bound = self._bind_forest(forest)
+        bound = self.bind(forest)
         return bound.spent(bound.union(forest.features_touched(X)))
 
     def expected(self, forest: ForestLike, X: Any) -> float:
@@ -399,27 +398,37 @@ class FeatureCosts(PriceEngine):
         return self.per_tree * forest.n_trees + self.per_split * forest.n_splits
 
     def budgets(self, n: int) -> tuple[float, ...]:
-        """Return budgets from the price of the cheapest feature to that of all features, evenly spaced in logarithm.
+        """Return budgets to try, ascending: what the 1, 2, ..., d cheapest features cost together.
 
         Parameters
         ----------
         n : int
-            How many. The first is 0 where some feature is free; equal ones are left out.
+            Return at most this many, about evenly spaced in logarithm. The last one pays for all features.
 
         Examples
         --------
-        >>> FeatureCosts({"age": 0.0, "fbs": 5.2, "chol": 7.27, "thal": 102.9}).budgets(4)
-        (0.0, 5.2, 24.5, 115.37)
+        >>> costs = FeatureCosts({"age": 0.0, "fbs": 5.2, "chol": 7.27, "thal": 102.9, "ca": 100.9})
+        >>> costs.budgets(8)
+        (0.0, 5.2, 12.47, 113.37, 216.27)
+        >>> costs.budgets(4)
+        (0.0, 5.2, 12.47, 216.27)
         """
-        alone = self.marginals()
-        priced = alone[alone > 0]
+        n = positive_int(n, "The number of budgets", 2)
+        paid, total, reached = np.zeros(len(self.sources), dtype=bool), Decimal(0), set()
+        for i in np.argsort(self.marginals(), kind="stable"):
+            new = self._row(int(i))[~paid[self._row(int(i))]]
+            paid[new], total = True, exact_sum([total, *self.prices[new].tolist()])
+            reached.add(float(total))
+        steps = np.array(sorted(reached))
+        priced = steps[steps > 0]
         if not priced.size:
-            raise ValueError("Every feature is free, so there is no budget to choose.")
-        free = [0.0] if (alone == 0).any() else []
-        lowest, highest = float(priced.min()), self.total(np.ones(self.n_features, dtype=bool))
-        steps = positive_int(n, "The number of budgets", 2) - len(free)
-        between = [float(f"{budget:.3g}") for budget in np.geomspace(lowest, highest, max(steps, 2))[1:-1]]
-        return tuple(sorted({*free, *([lowest] if steps > 1 else []), *between, highest}))
+            raise ValueError("Every feature is free, so there are no budgets to choose from.")
+        if steps.size > n:
+            wanted = np.geomspace(priced[0], priced[-1], n - (steps.size - priced.size))
+            nearest = np.abs(np.log(priced[:, None] / wanted)).argmin(axis=0)
+            nearest[-1] = priced.size - 1  # also where a single one is wanted
+            steps = np.union1d(steps[steps == 0], priced[nearest])
+        return tuple(steps.tolist())
 
     def lightgbm_params(self, mu: float) -> dict[str, Any]:
         """Return the parameters of LightGBM's own CEGB, for plain ``lightgbm.train``.
@@ -518,7 +527,7 @@ class FeatureCosts(PriceEngine):
     def _mask(self, features: Any) -> tuple[FeatureCosts, NDArray[np.bool_]]:
         """Return the costs that `features` refers to (bound to the columns of a forest) and a mask of features."""
         if hasattr(features, "features_used"):
-            bound = self._bind_forest(features)
+            bound = self.bind(features)
             return bound, bound._mask(list(features.features_used()))[1]
         if isinstance(features, (str, int, np.integer)):
             features = [features]
@@ -532,12 +541,6 @@ class FeatureCosts(PriceEngine):
         for feature in features:
             mask[self._position(feature)] = True
         return self, mask
-
-    def _bind_forest(self, forest: Any) -> FeatureCosts:
-        names = getattr(forest, "feature_names", None)
-        if isinstance(self.features[0], int) or names is None:
-            return self.bind(int(forest.n_features))
-        return self.bind(list(names))
 
 
 def _needs_matrix(needed: list[list[int]], n_sources: int) -> sp.csr_array:

@@ -1,4 +1,4 @@
-"""Judge trees by eq. 7: what they gain, minus mu times what they would have to buy."""
+"""Compare trees by eq. 7: their gain, minus mu times the price of what they would have to buy."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Name: TypeAlias = str | int
 
 
 def check_price(value: Any, what: str) -> float:
-    """Return a price as a float, or say which one is wrong.
+    """Return a price as a float, or raise an error that names it.
 
     Examples
     --------

@@ -133,9 +133,9 @@ def choose_by_interaction(judge: Judge, most: int = 8) -> Choice:
     """Choose what to buy among trees whose paths buy one feature at most.
 
     The first tree may use every affordable column, the second only what is free. Then, step by step, columns whose
-    splits gain less than mu times their price are closed, or where there are none the dearest of the last tree, so
-    that cheaper columns get their turn. As with levels, this ends where a tree of the last gain at the lowest price
-    would not be the best.
+    splits gain less than mu times their price are closed, or where there are none the most expensive of the last tree,
+    so that cheaper columns are tried. As with levels, this ends where a tree of the last gain at the lowest price would
+    not be the best.
 
     Parameters
     ----------
@@ -172,18 +172,19 @@ def _groups(judge: Judge, new: Mask) -> Groups | None:
 
 
 _LONGEST_WAIT = 8
-# Trees for looking: so many at first, and so many for each round. Below 1, since reading and masking take time, too.
+# Trees grown in search of purchases: so many at first, and so many for each round. Below 1, since reading and masking
+# take time, too.
 _ADVANCE, _PER_ROUND = 8, 0.75
 
 
 class Schedule:
-    """Say in which rounds to look for a purchase.
+    """Decide in which rounds to search for a purchase.
 
     Parameters
     ----------
     every : int or None
-        Look in every so-many-th round. None keeps two rules: wait 1, 2, 4, then 8 rounds while nothing is found to be
-        worth its price, and grow no more than three trees for looking in four rounds, with an advance of 8.
+        Search in every so-many-th round. None applies two rules: wait 1, 2, 4, then 8 rounds while nothing is found to
+        be worth its price, and grow no more than three trees for searching in four rounds, with an advance of 8.
 
     Examples
     --------
@@ -205,7 +206,7 @@ class Schedule:
         self._n_trees = 0
 
     def due(self, round: int) -> bool:
-        """Return whether to look in this round."""
+        """Return whether to search in this round."""
         if self._next is None:
             return True
         if round < self._next:
@@ -213,7 +214,7 @@ class Schedule:
         return self._every is not None or self._n_trees < _ADVANCE + _PER_ROUND * (round - (self._first or 0))
 
     def looked(self, round: int, *, bought: bool, n_trees: int) -> None:
-        """Plan the next look.
+        """Plan the next search.
 
         Parameters
         ----------
@@ -222,7 +223,7 @@ class Schedule:
         bought : bool
             Whether something was found to be worth its price.
         n_trees : int
-            Trees grown for looking.
+            Trees grown in this search.
         """
         self._first = round if self._first is None else self._first
         self._n_trees += n_trees
@@ -236,12 +237,12 @@ class Schedule:
             self._wait = min(2 * self._wait, _LONGEST_WAIT)
 
     def hurry(self) -> None:
-        """Look in the next round: the last one found no split."""
+        """Search in the next round: the last one found no split."""
         self._next = None
 
 
 def stop_reason(ledger: Ledger, mu: float, n_rounds: int) -> str:
-    """Return one sentence that says why nothing more can be learned.
+    """Return one sentence that says why training ended.
 
     Parameters
     ----------

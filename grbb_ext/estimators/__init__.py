@@ -2,7 +2,7 @@
 
 from grbb_ext.estimators._classifier import GRBBClassifier
 from grbb_ext.estimators._job import BoosterAdapter, Job, Task, Trained
-from grbb_ext.estimators._load import load
+from grbb_ext.estimators._persistence import load
 from grbb_ext.estimators._regressor import GRBBRegressor
 
 __all__ = [

@@ -146,6 +146,7 @@ class GRBBModel(SavedModel, RowReader):
                 obj=self.objective_,
                 table=table,
                 names=self._booster_names(),
+                weight=weight,
                 start=start(labels, weight),
                 evaluation=evaluation,
                 callbacks=callbacks,

@@ -73,6 +73,8 @@ class Job:
         All rows.
     names : tuple of str or None
         Names of the columns, if the boosters can take them.
+    weight : ndarray or None
+        Weights of the rows, as the user gave them. The objective holds them too; XGBoost's bins need them.
     start : float
         Raw score before the first tree.
     evaluation : sequence of EvaluationSet
@@ -89,6 +91,7 @@ class Job:
     obj: GRBBObjective
     table: Table
     names: tuple[str, ...] | None
+    weight: NDArray[np.float64] | None = None
     start: float = 0.0
     evaluation: Sequence[EvaluationSet] = ()
     callbacks: Sequence[Any] = ()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import platform
+import re
 import warnings
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from grbb_ext.costs import Ledger
+from grbb_ext._spec import Spec
+from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.estimators._job import BoosterAdapter, adapter_named
+from grbb_ext.forest import Forest
 from grbb_ext.persistence import (
     Document,
     ModelFileError,
@@ -23,13 +27,23 @@ from grbb_ext.persistence import (
     to_plain,
     write_folder,
 )
-from grbb_ext.table import Schema
+from grbb_ext.table import Schema, Table
 from grbb_ext.teacher import Evidence
+
+if TYPE_CHECKING:
+    from grbb_ext.estimators import GRBBClassifier, GRBBRegressor
 
 _TASKS = {"classification": "GRBBClassifier", "regression": "GRBBRegressor"}
 _LIBRARY_OF_FILE = {"model.txt": "lightgbm", "model.ubj": "xgboost"}
-# A cache of this machine, which holds pickles: a file that names one could make a later fit execute it.
-_OF_THIS_MACHINE = ("memory",)
+
+
+# Caches, and parameters of LightGBM that name files and machines: a fit would read, write, execute or call them. They
+# are not saved, and a file that has one is refused.
+_OF_THIS_MACHINE = re.compile(
+    r"memory|.*(file|machine|forced).*|(data|train|test|valid)(_data)?|valid_data_initscores|config|fs|mlist|workers|nodes|"
+    r"(input|output)_(model|result)|model_(input|in|output|out)|predict(ion)?_(result|name)|pred_name|name_pred|"
+    r"convert_model|(is_)?save_binary|snapshot_freq|save_period|(local_)?(listen_)?port"
+)
 
 
 class OfTrainingRows:
@@ -122,18 +136,62 @@ class SavedModel:
         return model
 
 
+def load(path: str | PathLike[str]) -> GRBBClassifier | GRBBRegressor:
+    """Load a model that ``GRBBClassifier.save`` or ``GRBBRegressor.save`` wrote. Nothing in it is executed.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder.
+
+    Returns
+    -------
+    GRBBClassifier or GRBBRegressor
+        Which predicts as the saved one does, bit by bit. What is made of the rows given to fit is not there, see
+        :meth:`GRBBClassifier.load`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing.
+    ModelFileError
+        If it is damaged, of another format, or no saved model.
+    ImportError
+        If the library of the booster is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from lightgbm import LGBMClassifier
+    >>> from grbb_ext import GRBBClassifier
+    >>> X = np.arange(100.0).reshape(-1, 1)
+    >>> y = np.where(X[:, 0] < 50, "low", "high").astype(object)
+    >>> y[10:90] = None
+    >>> model = GRBBClassifier(LGBMClassifier(n_estimators=5)).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model")
+    ...     loaded = load(f"{folder}/model")
+    >>> loaded.predict([[30.0], [70.0]]).tolist()
+    ['low', 'high']
+    """
+    from grbb_ext import estimators  # whose modules import this one
+
+    document, model = read_folder(path)
+    name = _TASKS.get(str(document.content.get("task")), "GRBBClassifier")
+    return restore(getattr(estimators, name), document, model, path)  # type: ignore[no-any-return]
+
+
 def restore(cls: Any, document: Document, model: bytes, path: str | PathLike[str]) -> Any:
     """Make the estimator that a saved model describes; `path` is for messages."""
     task, library = document.content.get("task"), _LIBRARY_OF_FILE[document.model_file]
-    if task not in _TASKS or document.content.get("library") != library:
+    if not isinstance(task, str) or task not in _TASKS or document.content.get("library") != library:
         raise ModelFileError(f"{str(path)!r} is not the model of a classifier or regressor.")
     if task != cls._task:
         raise ModelFileError(f"{str(path)!r} holds a {_TASKS[task]}: use {_TASKS[task]}.load or grbb_ext.load.")
     adapter = adapter_named(library)
     try:
         return _restored(cls, document.content, model, adapter)
-    except ModelFileError:
-        raise
     except Exception as error:  # whatever a file provokes that has the right checksums and the wrong content
         written = ", ".join(f"{name} {version}" for name, version in document.versions.items())
         raise ModelFileError(
@@ -153,7 +211,7 @@ def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[
             left_out += lost
         elif name == "feature_costs" and value is not None:
             settings[name] = to_plain(model._costs())
-        elif name not in _OF_THIS_MACHINE:
+        elif not _OF_THIS_MACHINE.fullmatch(name):
             try:
                 settings[name] = to_plain(value)
             except NotPlainError:
@@ -187,31 +245,194 @@ def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[
 
 
 def _restored(cls: Any, content: Any, data: bytes, adapter: BoosterAdapter) -> Any:
-    settings = {name: from_plain(value) for name, value in content["settings"].items() if name != "estimator"}
-    wrapped = content["settings"]["estimator"]
-    model = cls(estimator=None if wrapped is None else _unwrapped(wrapped, adapter), **settings)
+    plain = _checked(content, cls._task)
+    wrapped = plain["settings"].pop("estimator")
+    model = cls(
+        estimator=None if wrapped is None else _unwrapped(wrapped, adapter), **_settings(cls, plain["settings"])
+    )
     model._library = adapter.library
-    model.estimator_ = _unwrapped(content["estimator"], adapter)
-    model.booster_ = adapter.from_bytes(data, content["best_iteration"])
-    model.n_features_in_ = content["n_features"]
-    if content["feature_names"] is not None:
-        model.feature_names_in_ = np.array(content["feature_names"], dtype=object)
-    model._schema = Schema(tuple(content["categorical"]), from_plain(content["categories"]))
-    model._missing = from_plain(content["missing"])
-    model._unseen = content["unseen"]
-    model.n_iter_ = content["n_iter"]
-    model.stop_reason_ = content["stop_reason"]
-    evidence = content.get("evidence")  # files of earlier versions have none
-    model.evidence_ = None if evidence is None else Evidence(**evidence)
-    model.evals_result_ = from_plain(content["evals_result"])
-    model.ledger_ = None if content["ledger"] is None else Ledger.from_dict(content["ledger"])
-    model.feature_cost_ = content["feature_cost"]
-    model.paid_ = tuple(content["paid"])
-    if model._task == "classification":
-        model.classes_ = from_plain(content["classes"])
+    model.estimator_ = _unwrapped(plain["estimator"], adapter)
+    model.n_features_in_ = plain["n_features"]
+    if plain["feature_names"] is not None:
+        model.feature_names_in_ = np.array(plain["feature_names"], dtype=object)
+    model._schema = Schema(tuple(plain["categorical"]), plain["categories"])
+    model._missing = plain["missing"]
+    model._unseen = plain["unseen"]
+    model.n_iter_ = plain["n_iter"]
+    model.stop_reason_ = plain["stop_reason"]
+    model.evidence_ = None if plain["evidence"] is None else Evidence(**plain["evidence"])
+    model.evals_result_ = plain["evals_result"]
+    model.ledger_ = None if plain["ledger"] is None else Ledger.from_dict(plain["ledger"])
+    model.feature_cost_ = plain["feature_cost"]
+    model.paid_ = tuple(plain["paid"])
+    if cls._task == "classification":
+        model.classes_ = plain["classes"]
+    # Our reader first: the library's own may end the process at what it does not expect.
+    forest = Forest.from_bytes(data)
+    n_outputs = 1 if cls._task == "regression" or model.classes_.size <= _TWO else model.classes_.size
+    rounds = model.n_iter_ * forest.trees_per_round
+    if (forest.library, forest.n_features, forest.n_outputs) != (plain["library"], model.n_features_in_, n_outputs):
+        raise ValueError("the booster has other columns or outputs than the JSON says")
+    if forest.feature_names != model._booster_names():
+        raise ValueError("the booster has other names of columns than the JSON says")
+    if forest.n_trees != rounds and (rounds == 0 or forest.n_trees % rounds):
+        raise ValueError("the booster has other rounds than the JSON says")
+    model.booster_ = adapter.from_bytes(data, plain["best_iteration"])
     if adapter.size(model.booster_) != (model.n_iter_, model.n_features_in_):
-        raise ModelFileError("The booster has other rounds or columns than the JSON says.")
+        raise ValueError("the booster has other rounds or columns than the JSON says")
+    _compare(model, forest, adapter)
     return model
+
+
+def _compare(model: Any, forest: Forest, adapter: BoosterAdapter) -> None:
+    """Refuse a file that the installed library reads in another way: both scores have to have equal bits."""
+    rows = forest.rows_at_splits(max(min(_MOST_ENTRIES // forest.n_features, _MOST_ROWS), 1))
+    scores = adapter.raw_scores(model.booster_, model.estimator_, Table(rows, model._schema), model._booster_names())
+    if not np.array_equal(scores, forest.predict(rows)):
+        raise ValueError("the installed library reads the booster's file in another way than grbb_ext does")
+
+
+_TWO = 2
+_MOST_ROWS, _MOST_ENTRIES = 64, 1_000_000
+_MOST_THREADS = 1024
+
+
+def _is_int(value: Any, least: int = 0) -> bool:
+    return type(value) is int and value >= least
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _is_text_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+def _is_wrapped(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"class", "params"}
+        and isinstance(value["class"], str)
+        and isinstance(value["params"], dict)
+    )
+
+
+def _is_categories(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _is_int(key) and isinstance(names, tuple) and len(set(names)) == len(names) for key, names in value.items()
+    )
+
+
+def _is_history(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(metrics, dict)
+        and all(isinstance(scores, list) and all(map(_is_number, scores)) for scores in metrics.values())
+        for metrics in value.values()
+    )
+
+
+def _is_evidence(value: Any) -> bool:
+    """Whether a dict holds lists of experts, of numbers and of weights, all as long, and two numbers."""
+    if not isinstance(value, dict) or value.keys() != {field.name for field in fields(Evidence)}:
+        return False
+    experts, likelihood, weight = (value[name] for name in ("experts", "log_likelihood", "weight"))
+    numbers = [isinstance(one, list) and all(map(_is_number, one)) for one in (likelihood, weight)]
+    alike = all(numbers) and _is_text_list(experts) and len(experts) == len(likelihood) == len(weight)
+    return alike and _is_int(value["n_labels"]) and _is_number(value["smoothness"])
+
+
+def _is_classes(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 1 and np.unique(value).size == value.size > 0
+
+
+# What save writes: whether a value is None or passes the check. Those of the second part are plain values.
+_PARTS: dict[str, Callable[[Any], bool]] = {
+    "task": lambda value: isinstance(value, str),
+    "library": lambda value: isinstance(value, str),
+    "settings": lambda value: (
+        isinstance(value, dict) and (value.get("estimator") is None or _is_wrapped(value["estimator"]))
+    ),
+    "not_saved": _is_text_list,
+    "estimator": _is_wrapped,
+    "n_features": lambda value: _is_int(value, 1),
+    "feature_names": lambda value: value is None or _is_text_list(value),
+    "categorical": lambda value: isinstance(value, list) and all(map(_is_int, value)) and value == sorted(set(value)),
+    "unseen": lambda value: value in ("error", "missing"),
+    "n_iter": _is_int,
+    "best_iteration": lambda value: value is None or _is_int(value),
+    "stop_reason": lambda value: value is None or isinstance(value, str),
+    "evidence": lambda value: value is None or _is_evidence(value),
+    "feature_cost": lambda value: value is None or _is_number(value),
+    "paid": lambda value: isinstance(value, list) and all(type(source) in (int, str) for source in value),
+    "ledger": lambda value: value is None or isinstance(value, dict),
+}
+_PLAIN_PARTS: dict[str, Callable[[Any], bool]] = {
+    "categories": _is_categories,
+    "missing": lambda value: type(value) is float,
+    "evals_result": _is_history,
+    "classes": _is_classes,
+}
+
+
+def _checked(content: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """Return the parts of the JSON, each of the type that save writes."""
+    expected = {*_PARTS, *_PLAIN_PARTS} - ({"classes"} if task == "regression" else set())
+    if content.keys() != expected:
+        raise ValueError(f"the parts {sorted(content.keys() ^ expected)} are missing, or nobody wrote them")
+    parts = {name: content[name] for name in _PARTS} | {
+        name: from_plain(content[name]) for name in _PLAIN_PARTS if name in expected
+    }
+    for name, check in (_PARTS | _PLAIN_PARTS).items():
+        if name in parts and not check(parts[name]):
+            raise ValueError(f"{name} is not what save writes")
+    n_features = parts["n_features"]
+    columns = parts["categorical"]
+    if len(parts["feature_names"] or []) not in (0, n_features) or (columns and columns[-1] >= n_features):
+        raise ValueError("there are more or fewer names than columns, or categories of columns that do not exist")
+    if not parts["categories"].keys() <= set(columns):
+        raise ValueError("there are categories of columns that have none")
+    return parts | {"settings": dict(parts["settings"])}
+
+
+_SETTING = (bool, int, float, str, list, tuple, dict, np.ndarray, Spec)
+# Types of settings beside None; those that are not listed may be any of the above.
+_SETTINGS: dict[str, tuple[type, ...]] = {
+    "graph": (str, Spec, np.ndarray, list),
+    "teacher": (str, Spec, list, tuple),
+    "propagation": (str, Spec),
+    "rule": (str, Spec),
+    "feature_costs": (FeatureCosts,),
+    "mu": (int, float),
+    "budget": (int, float),
+    "class_weight": (str, dict, list),
+    "unlabeled": (bool, int, float, str),
+    "categorical_features": (str, list, tuple, np.ndarray),
+    "random_state": (int,),
+    "verbose": (bool, int),
+}
+
+
+def _settings(cls: Any, plain: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings; those that save never writes are refused, for a later fit would act on them."""
+    for name in plain:
+        if name not in cls._get_param_names() or _OF_THIS_MACHINE.fullmatch(name):
+            raise ValueError(f"save never writes the setting {name!r}")
+    settings = {name: from_plain(value) for name, value in plain.items()}
+    for name, value in settings.items():
+        types = _SETTINGS.get(name, _SETTING)
+        if value is not None and (not isinstance(value, types) or (type(value) is bool and bool not in types)):
+            raise ValueError(f"the setting {name} is of type {type(value).__name__}")
+    _check_threads(settings)
+    return settings
+
+
+def _check_threads(settings: Mapping[str, Any]) -> None:
+    """Refuse numbers of threads that no machine has: the libraries end the process where they cannot start them."""
+    for name in ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads"):
+        threads = settings.get(name)
+        if threads is not None and (type(threads) is not int or abs(threads) > _MOST_THREADS):
+            raise ValueError(f"{name} is {threads!r}")
 
 
 def _wrapped(estimator: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[str]]:
@@ -220,6 +441,8 @@ def _wrapped(estimator: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], l
     params, left_out = {}, []
     for key, value in estimator.get_params(deep=False).items():
         try:
+            if _OF_THIS_MACHINE.fullmatch(key) and value is not None:
+                raise NotPlainError
             params[key] = to_plain(value)
         except NotPlainError:
             left_out.append(f"estimator__{key}")
@@ -228,6 +451,13 @@ def _wrapped(estimator: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], l
 
 def _unwrapped(plain: Any, adapter: BoosterAdapter) -> Any:
     params = {key: from_plain(value) for key, value in plain["params"].items()}
+    for key, value in params.items():
+        if value is not None and (_OF_THIS_MACHINE.fullmatch(key) or not isinstance(value, _SETTING)):
+            raise ValueError(f"save never writes the parameter {key!r}, or not as a {type(value).__name__}")
+    _check_threads(params)
+    for key, types in (("missing", (int, float)), ("importance_type", (str,))):
+        if not isinstance(params.get(key), (*types, type(None))):
+            raise ValueError(f"the parameter {key} is of type {type(params[key]).__name__}")
     return adapter.estimators[plain["class"]](**params)
 
 

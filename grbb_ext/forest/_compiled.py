@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.forest._walk import CATEGORY_CEILING, Plan, Stops
+from grbb_ext.forest._walk import CATEGORY_CEILING, ZERO, Plan, Stops
 
 # Rows that pass through a tree together, so that the tree stays in the fastest cache.
 _ROWS_PER_BLOCK = 64
@@ -26,6 +26,7 @@ def _walk(
     zero_is_missing: Any,
     category_set: Any,
     category_start: Any,
+    category_word: Any,
     category_bits: Any,
     category_floor: Any,
     tree_is_plain: Any,
@@ -52,15 +53,27 @@ def _walk(
                             goes_left = default_left[node]
                     else:
                         which = category_set[node]
-                        if x != x or (zero_is_missing[node] and x == 0):
+                        if x != x or (zero_is_missing[node] and abs(x) <= ZERO):
                             goes_left = default_left[node]
                         elif which >= 0:
                             goes_left = False
                             if x > category_floor and x < CATEGORY_CEILING:
                                 category = np.int64(x)
-                                word = category_start[which] + category // 32
-                                if word < category_start[which + 1]:
-                                    goes_left = (category_bits[word] >> (category % 32)) & 1 == 1
+                                word = category // 32
+                                low, high = category_start[which], category_start[which + 1]
+                                if low < high and category_word[low] <= word:
+                                    # Words increase, so this one is not further on; without gaps it is there.
+                                    high = min(high, low + word - category_word[low] + 1)
+                                    if category_word[high - 1] == word:
+                                        low = high - 1
+                                while low < high and category_word[low] < word:
+                                    middle = (low + high) // 2
+                                    if category_word[middle] < word:
+                                        low = middle + 1
+                                    else:
+                                        high = middle
+                                if low < category_start[which + 1] and category_word[low] == word:
+                                    goes_left = (category_bits[low] >> (category % 32)) & 1 == 1
                     node = left[node] + (0 if goes_left else 1)
                     f = feature[node]
                 nodes[t, i] = node
@@ -110,8 +123,11 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
         import numba
     except ImportError:
         return None
-    compiled: Callable[..., Any] = numba.njit(function, cache=True, nogil=True)
-    return compiled
+    compile_: Callable[..., Callable[..., Any]] = numba.njit
+    try:
+        return compile_(function, cache=True, nogil=True)
+    except RuntimeError:  # no folder can be written, neither that of the package nor one of the user
+        return compile_(function, nogil=True)
 
 
 def is_available() -> bool:
@@ -141,6 +157,7 @@ def walk(
         plan.zero_is_missing,
         plan.category_set,
         plan.category_start,
+        plan.category_word,
         plan.category_bits,
         X.dtype.type(plan.category_floor),
         plan.tree_is_plain[start_tree : start_tree + nodes.shape[0]],

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext.forest import _compiled, _walk
 from grbb_ext.forest import _tree as _below
 from grbb_ext.forest._input import as_rows
-from grbb_ext.forest._read import fields_from_booster, fields_from_file
+from grbb_ext.forest._read import fields_from_booster, fields_from_bytes, fields_from_file
 from grbb_ext.forest._tree import CATEGORY_FLOOR, Tree, pack
 
 Library = Literal["xgboost", "lightgbm"]
@@ -22,6 +22,8 @@ Floats = NDArray[np.floating[Any]]
 
 # Nodes of a block of rows, one for each row and tree; about 4 MB.
 _NODES_PER_BLOCK = 1_000_000
+# Splits that a made row looks at.
+_SPLITS_PER_ROW = 20_000
 
 
 class LeafBounds(NamedTuple):
@@ -59,8 +61,9 @@ class Forest:
         Whether 0 goes the default way, too.
     category_set : ndarray of int32 of shape (n_nodes,)
         Number of the set of categories that go left at a categorical node, else -1.
-    category_start, category_bits : ndarray
-        Set s is the bitset ``category_bits[category_start[s]:category_start[s + 1]]``, in words of 32 bits.
+    category_start, category_word, category_bits : ndarray
+        Set s is a bitset in words of 32 bits, of which only those with a category are kept: the words
+        ``category_bits[category_start[s]:category_start[s + 1]]``, whose numbers ``category_word`` has.
     value : ndarray of shape (n_nodes, n_values)
         What a leaf adds: one number, or one for each output (XGBoost's vector leaves). Weights of dart are in it.
     cover : ndarray of shape (n_nodes,)
@@ -88,7 +91,8 @@ class Forest:
         ``boosting="rf"``). Raw scores themselves are sums, there and here.
     categories : mapping of int to tuple
         Category names of pandas columns, in the order of their codes: by column (XGBoost), or by position among the
-        categorical columns (LightGBM).
+        categorical columns (LightGBM). Empty where the names cannot be read: before 3.4 XGBoost damages names that are
+        not ASCII when it saves them; such a column has to be passed as codes.
 
     Examples
     --------
@@ -112,7 +116,8 @@ class Forest:
     default_left: NDArray[np.bool_]
     zero_is_missing: NDArray[np.bool_]
     category_set: NDArray[np.int32]
-    category_start: NDArray[np.int32]
+    category_start: NDArray[np.int64]
+    category_word: NDArray[np.int32]
     category_bits: NDArray[np.uint32]
     value: Floats
     cover: NDArray[np.float64]
@@ -171,6 +176,19 @@ class Forest:
             As for :meth:`from_booster`; None keeps all rounds in the file.
         """
         return cls(**fields_from_file(path, iterations, missing))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, iterations: int | None = None, missing: float | None = None) -> Forest:
+        """Read what a file of a saved model holds.
+
+        Parameters
+        ----------
+        data : bytes
+            As for :meth:`from_file`; line ends are those that the library wrote.
+        iterations, missing
+            As for :meth:`from_file`.
+        """
+        return cls(**fields_from_bytes(data, "The model", iterations, missing))
 
     @classmethod
     def from_trees(
@@ -319,6 +337,40 @@ class Forest:
             touched[block, used] = np.unpackbits(bits, axis=1, count=used.size, bitorder="little")
         return touched
 
+    def rows_at_splits(self, n_rows: int, random_state: int = 0) -> NDArray[np.float64]:
+        """Make rows that meet the splits of the trees, for comparing two readers of a model.
+
+        An entry is the threshold of a random split of its column, the next number above it, or a category that goes
+        left; one in ten is missing, and one in ten is 0.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many.
+        random_state : int, default=0
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, d)
+        """
+        rng = np.random.default_rng(random_state)
+        rows = np.zeros((n_rows, self.n_features))
+        inner = np.flatnonzero(np.isfinite(self.threshold) & (self.feature >= 0) | (self.category_set >= 0))
+        start, end = (self.category_start[self.category_set[inner] + shift] for shift in (0, 1))
+        first = np.where((self.category_set[inner] >= 0) & (start < end), start, -1)
+        bits, words = np.append(self.category_bits, 1).astype(np.int64), np.append(self.category_word, 0)
+        code = 32.0 * words[first] + np.log2(bits[first] & -bits[first])
+        above = np.nextafter(self.threshold[inner], self.threshold.dtype.type(np.inf)).astype(np.float64)
+        at = self.threshold[inner].astype(np.float64)
+        for row in rows:
+            chosen = rng.permutation(inner.size)[:_SPLITS_PER_ROW]
+            value = np.where(rng.random(chosen.size) < 0.5, at[chosen], above[chosen])
+            row[self.feature[inner[chosen]]] = np.where(np.isnan(at[chosen]), code[chosen], value)
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        rows[rng.random(rows.shape) < 0.1] = 0.0
+        return rows
+
     @cached_property
     def leaf_bounds(self) -> LeafBounds:
         """The least and the most that each tree can add to each output."""
@@ -347,7 +399,10 @@ class Forest:
             zero_is_missing=self.zero_is_missing,
             category_set=self.category_set,
             category_start=self.category_start,
+            category_word=self.category_word,
             category_bits=self.category_bits,
+            category_key=(np.repeat(np.arange(self.category_start.size - 1), np.diff(self.category_start)) << 32)
+            + self.category_word,
             category_floor=CATEGORY_FLOOR[self.library],
             tree_start=self.tree_start,
             tree_depth=np.maximum.reduceat(self.depth, first) if self.n_trees else self.depth,

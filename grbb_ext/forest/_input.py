@@ -8,13 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grbb_ext.forest._walk import ZERO
 from grbb_ext.table import Schema, Unseen, column_names, listed_categories, read_table
 
 if TYPE_CHECKING:
     from grbb_ext.forest._forest import Forest
-
-# LightGBM's kZeroThreshold, a float32 constant in float64 comparisons: it reads anything nearer to 0 as 0.
-_ZERO = float(np.float32(1e-35))
 
 
 def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
@@ -51,8 +49,9 @@ def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     values = np.ascontiguousarray(values, dtype=forest.threshold.dtype)
     if not np.isnan(forest.missing):
         values = np.where(values == values.dtype.type(forest.missing), values.dtype.type(np.nan), values)
-    if forest.library == "lightgbm":
-        tiny = (np.abs(values) <= _ZERO) & (values != 0)
+    if forest.library == "lightgbm" and not (sp.issparse(X) and X.format != "csc"):
+        # LightGBM reads numbers that are that small as 0, except from sparse rows.
+        tiny = (np.abs(values) <= ZERO) & (values != 0)
         if tiny.any():
             values = np.where(tiny, 0.0, values)
     return values

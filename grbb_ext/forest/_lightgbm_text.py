@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -34,26 +35,47 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     dict
         The fields of a forest.
     """
+    if text.startswith("\n"):
+        raise ValueError("the file does not begin with the line 'tree'.")
     head, *blocks = text.split("\nTree=")
-    header = _fields(head)
-    if "max_feature_idx" not in header or "\nend of trees" not in text:
-        raise ValueError("the header or the line 'end of trees' is missing.")
-    n_sizes = len(header.get("tree_sizes", "").split())
-    if len(blocks) != n_sizes:
-        raise ValueError(f"the header announces {n_sizes} trees, but there are {len(blocks)}.")
-    n_outputs = int(header.get("num_tree_per_iteration", header["num_class"]))
+    header = _fields(head.split("\n"), bare=True)
+    version = header.get("version", "v2")
+    if version not in _VERSIONS:
+        raise ValueError(f"the format {version!r} is not known.")
+    missing = [
+        key for key in ("tree", "num_class", "label_index", "max_feature_idx", "feature_infos") if key not in header
+    ]
+    if missing:
+        raise ValueError(f"the header has no {missing[0]!r}.")
+    blocks, rest = _without_end(blocks)
+    # Before v3 a file did not say where its trees end.
+    ends = ("end of trees",) if version != "v2" else ("end of trees", "feature importances:", "feature_importances:")
+    if not rest.startswith(ends) and (blocks or not any(f"\n{end}" in head for end in ends)):
+        raise ValueError("the line 'end of trees' is missing.")
+    _check_sizes(header, blocks)
+    _check_rest(rest if blocks else text)
+    n_outputs = _whole(header.get("num_tree_per_iteration", header["num_class"]), "num_tree_per_iteration")
+    if _whole(header["num_class"], "num_class") != n_outputs:
+        raise ValueError(f"the header announces {header['num_class']} classes, but {n_outputs} trees in each round.")
+    if len(blocks) % n_outputs or (not blocks and n_outputs > _MOST_OUTPUTS_OF_NO_TREES):
+        raise ValueError(f"there are {len(blocks)} trees for rounds of {n_outputs}.")
     if iterations is not None:
         if not 0 < iterations * n_outputs <= len(blocks):
             rounds = len(blocks) // n_outputs
             raise ValueError(f"iterations must lie between 1 and {rounds}, the rounds of the model; got {iterations}.")
         blocks = blocks[: iterations * n_outputs]
-    n_features = int(header["max_feature_idx"]) + 1
-    names = tuple(header.get("feature_names", "").split())
-    if len(names) != n_features:
-        raise ValueError(f"the model has {len(names)} feature names for {n_features} features.")
-    trees = [_read_tree(_fields(block.split("\n\n", 1)[0]), i % n_outputs) for i, block in enumerate(blocks)]
+    n_features = _whole(header["max_feature_idx"], "max_feature_idx", least=0) + 1
+    names = _words(header.get("feature_names", ""))
+    for entry, what in (("feature_names", "feature names"), ("feature_infos", "feature infos")):
+        n_entries = len(_words(header.get(entry, "")))
+        if n_entries != n_features:
+            raise ValueError(f"the model has {n_entries} {what} for {n_features} features.")
+    trees = [_read_tree(_tree_fields(block), i % n_outputs) for i, block in enumerate(blocks)]
+    arrays = pack(trees, n_features, n_outputs, np.float64)
+    if np.diff(arrays["tree_start"]).tolist() != [tree.feature.size for tree in trees]:
+        raise ValueError("a tree has nodes that cannot be reached.")
     return {
-        **pack(trees, n_features, n_outputs, np.float64),
+        **arrays,
         "base": np.zeros(n_outputs),
         "n_features": n_features,
         # LightGBM invents names where the data had none.
@@ -64,38 +86,140 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     }
 
 
-def _fields(block: str) -> dict[str, str]:
-    """Split lines ``key=value``; a line without = is a key."""
-    return {key: value for key, _, value in (line.strip().partition("=") for line in block.splitlines())}
+_VERSIONS = ("v2", "v3", "v4")
+# The outputs of a model without trees are a mere number in its file.
+_MOST_OUTPUTS_OF_NO_TREES = 2**16
+# LightGBM reads that many lines of a tree.
+_MOST_LINES = 22
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
+_INTEGER = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|inf)")
+_ANY_NUMBER = re.compile(rf"{_NUMBER.pattern}|-?nan")
+_LIST_OF = {
+    "i": re.compile(rf"(?:{_INTEGER.pattern}(?: {_INTEGER.pattern})*)?"),
+    "f": re.compile(rf"(?:{_NUMBER.pattern}(?: {_NUMBER.pattern})*)?"),
+}
+
+
+def _fields(lines: list[str], *, bare: bool = False) -> dict[str, str]:
+    """Split lines ``key=value``; a line without = is a key, where that may be."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        key, equals, value = line.partition("=")
+        if not line and bare:
+            continue
+        if key in fields or not (equals or bare) or _CONTROL.search(line):
+            raise ValueError(f"the line {line[:60]!r} belongs to no model, or occurs twice.")
+        fields[key] = value
+    return fields
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.split(" ") if word)
+
+
+def _whole(text: str, what: str, least: int = 1) -> int:
+    if not _INTEGER.fullmatch(text) or not least <= int(text[:20]) < 2**31:
+        raise ValueError(f"invalid literal {text[:40]!r} for {what}.")
+    return int(text)
+
+
+def _without_end(blocks: list[str]) -> tuple[list[str], str]:
+    """Cut what follows the last tree from it."""
+    if not blocks:
+        return blocks, ""
+    inside = re.match(r"[^\n]*\n(?:[^\n]+\n)*\n*", blocks[-1])
+    end = len(blocks[-1]) if inside is None else inside.end()
+    return [*blocks[:-1], blocks[-1][:end]], blocks[-1][end:]
+
+
+def _check_sizes(header: dict[str, str], blocks: list[str]) -> None:
+    """Refuse trees that do not stand where the header says, for there the library looks for them."""
+    if "tree_sizes" not in header and _VERSIONS.index(header.get("version", "v2")) == 0:
+        return  # files of the first versions are read line by line
+    announced = [_whole(size, "tree_sizes") for size in _words(header.get("tree_sizes", ""))]
+    if len(announced) != len(blocks):
+        raise ValueError(f"the header announces {len(announced)} trees, but there are {len(blocks)}.")
+    # The newline before "Tree=" is that of the block before it; what follows the last tree is not counted.
+    sizes = [len(block.encode()) + len("Tree=\n") for block in blocks]
+    if sizes[:-1] != announced[:-1] or (sizes and sizes[-1] - 1 < announced[-1]):
+        raise ValueError("the trees are not as long as the header says.")
+
+
+def _check_rest(rest: str) -> None:
+    """Refuse parameters that are not written as LightGBM does, for it ends the process where it cannot read them."""
+    _, found, parameters = rest.partition("\nparameters:\n")
+    if not found:
+        return
+    lines, found, _ = parameters.partition("\nend of parameters\n")
+    if not found or not all(re.fullmatch(r"(?:\[\w+: [^\x00-\x1f]*\])?", line) for line in lines.split("\n")):
+        raise ValueError("the parameters of training are damaged, or their end is missing.")
+
+
+def _tree_fields(block: str) -> dict[str, str]:
+    """Return the entries of a tree: the lines after its number, up to the first empty one."""
+    number, *lines = block.split("\n")
+    _whole(number, "the number of a tree", least=0)
+    end = lines.index("")  # a block ends with empty lines, or it is cut off
+    if any(lines[end:]) or end > _MOST_LINES:
+        raise ValueError("a tree has lines that do not belong to it.")
+    return _fields(lines[:end])
 
 
 def _array(fields: dict[str, str], key: str, dtype: DTypeLike, n: int) -> NDArray[Any]:
-    values = np.array(fields[key].split(), dtype=dtype)
+    kind = np.dtype(dtype)
+    if not _LIST_OF["f" if kind.kind == "f" else "i"].fullmatch(fields[key]):
+        raise ValueError(f"a tree has entries in {key!r} that are not numbers.")
+    values = np.array([float(word) if kind.kind == "f" else int(word) for word in fields[key].split()])
     if values.size != n:
         raise ValueError(f"a tree has {values.size} entries in {key!r} where {n} belong.")
-    return values
+    if n and not (np.isinf(values).sum() == fields[key].count("inf") if kind.kind == "f" else _fits(values, kind)):
+        raise ValueError(f"a tree has entries in {key!r} that are too large.")
+    return values.astype(kind)
+
+
+def _matches(pattern: re.Pattern[str], text: str, n: int) -> bool:
+    words = text.split(" ")
+    return len(words) == n and all(pattern.fullmatch(word) for word in words)
+
+
+def _fits(values: NDArray[Any], kind: np.dtype[Any]) -> bool:
+    limits = np.iinfo(kind)
+    return bool(limits.min <= values.min() and values.max() <= limits.max)
 
 
 def _read_tree(fields: dict[str, str], output: int) -> Tree:
-    if fields.get("is_linear", "0") != "0":
+    linear = fields.get("is_linear", "0")
+    if linear == "1":
         raise ValueError("linear_tree=true puts a linear model into each leaf, which a Forest does not hold.")
-    n_leaves = int(fields["num_leaves"])
+    if linear != "0":
+        raise ValueError(f"a tree has is_linear={linear[:40]!r}.")
+    n_leaves = _whole(fields["num_leaves"], "num_leaves")
     n_inner = n_leaves - 1
-    if n_leaves < 1:
-        raise ValueError(f"a tree has {n_leaves} leaves.")
+    if "shrinkage" not in fields:
+        raise ValueError("a tree is cut off: its last line, 'shrinkage', is missing.")
     leaf_value = _array(fields, "leaf_value", np.float64, n_leaves)
+    if not np.isfinite(leaf_value).all():
+        raise ValueError("a tree has a leaf that is not a finite number, so its predictions are none either.")
     nothing = np.zeros(n_leaves, dtype=np.int32)
     feature, left, right, kind = (np.zeros(n_inner, dtype=np.int32) for _ in range(4))
     threshold, leaf_count, inner_count = np.zeros(n_inner), np.ones(n_leaves), np.ones(n_inner)
+    for key in ("split_gain", "leaf_weight", "internal_value", "internal_weight", "shrinkage"):
+        # No prediction needs them, but LightGBM ends the process where it cannot read them.
+        n_numbers = {"leaf_weight": n_leaves, "shrinkage": 1}.get(key, n_inner)
+        if n_inner and key in fields and not _matches(_ANY_NUMBER, fields[key], n_numbers):
+            raise ValueError(f"a tree has entries in {key!r} that are not numbers, or not {n_numbers}.")
     if n_inner:  # a tree of one leaf has no other lines
         feature = _array(fields, "split_feature", np.int32, n_inner)
         threshold = _array(fields, "threshold", np.float64, n_inner)
         kind = _array(fields, "decision_type", np.int32, n_inner)
         left, right = (_array(fields, key, np.int32, n_inner) for key in ("left_child", "right_child"))
-        leaf_count = _array(fields, "leaf_count", np.float64, n_leaves)
-        inner_count = _array(fields, "internal_count", np.float64, n_inner)
+        leaf_count = _array(fields, "leaf_count", np.int64, n_leaves).astype(np.float64)
+        inner_count = _array(fields, "internal_count", np.int64, n_inner).astype(np.float64)
     is_categorical = (kind & _CATEGORICAL) > 0
-    missing_type = (kind >> 2) & 3
+    missing_type = kind >> 2
+    if n_inner and (feature.min() < 0 or kind.min() < 0 or missing_type.max() > _NAN):
+        raise ValueError("a split reads a column or has a type that does not exist.")
     # With missing type "None" NaN counts as 0.
     default_left = np.where(
         (missing_type == _ZERO) | (missing_type == _NAN), (kind & _DEFAULT_LEFT) > 0, threshold >= 0
@@ -104,8 +228,8 @@ def _read_tree(fields: dict[str, str], output: int) -> Tree:
         # Inner nodes keep their numbers; leaf j, which LightGBM writes as ~j, follows as n_inner + j.
         feature=np.concatenate([feature, nothing - 1]),
         threshold=np.concatenate([threshold, np.zeros(n_leaves)]),
-        left=np.concatenate([np.where(left < 0, n_inner + ~left, left), nothing]),
-        right=np.concatenate([np.where(right < 0, n_inner + ~right, right), nothing]),
+        left=np.concatenate([_child(left, n_inner), nothing]),
+        right=np.concatenate([_child(right, n_inner), nothing]),
         default_left=np.concatenate([default_left & ~is_categorical, nothing > 0]),
         value=np.concatenate([np.zeros(n_inner), leaf_value])[:, None],
         cover=np.concatenate([inner_count, leaf_count]),
@@ -116,19 +240,31 @@ def _read_tree(fields: dict[str, str], output: int) -> Tree:
     )
 
 
+def _child(child: NDArray[np.int32], n_inner: int) -> NDArray[np.int64]:
+    if child.size and child.max() >= n_inner:
+        raise ValueError("a child is an inner node that does not exist.")
+    return np.where(child < 0, n_inner + ~child.astype(np.int64), child)
+
+
 def _category_sets(fields: dict[str, str], threshold: Any, is_categorical: Any) -> dict[int, NDArray[Any]]:
     """Return the categories of each categorical node; its threshold is the number of the set."""
-    if not is_categorical.any():
+    n_sets = _whole(fields["num_cat"], "num_cat", least=0)
+    if n_sets == 0 and not is_categorical.any():
         return {}
-    starts = [int(start) for start in fields["cat_boundaries"].split()]
-    words = np.array(fields["cat_threshold"].split(), dtype=np.uint32)
+    starts = _array(fields, "cat_boundaries", np.int32, n_sets + 1)
+    words = _array(fields, "cat_threshold", np.uint32, int(starts[-1]))
+    if starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise ValueError("the sets of categories do not follow one another.")
     sets = {}
     for node in np.flatnonzero(is_categorical).tolist():
         which = int(threshold[node])
-        if not 0 <= which < len(starts) - 1 or starts[which + 1] > words.size:
+        if which != threshold[node] or not 0 <= which < n_sets:
             raise ValueError(f"categorical node {node} names a set that does not exist.")
-        bits = np.unpackbits(words[starts[which] : starts[which + 1]].astype("<u4").view(np.uint8), bitorder="little")
-        sets[node] = np.flatnonzero(bits)
+        of_set = words[starts[which] : starts[which + 1]]
+        filled = np.flatnonzero(of_set)
+        bits = np.unpackbits(of_set[filled].astype("<u4").view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
+        place, bit = np.nonzero(bits)
+        sets[node] = 32 * filled[place] + bit
     return sets
 
 

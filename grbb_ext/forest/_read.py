@@ -12,7 +12,126 @@ from typing import Any
 import numpy as np
 
 from grbb_ext.forest._lightgbm_text import read_lightgbm
-from grbb_ext.forest._xgboost_model import read_ubjson, read_xgboost
+from grbb_ext.forest._xgboost_model import read_xgboost
+
+_SCALARS = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D": ">d", "C": ">b"}
+_CONSTANTS = {"Z": None, "T": True, "F": False}
+_DEEPEST = 64
+
+
+def read_ubjson(data: bytes) -> Any:
+    r"""Decode a document; typed arrays become numpy arrays, so that float32 values arrive unrounded.
+
+    Parameters
+    ----------
+    data : bytes
+        The document.
+
+    Returns
+    -------
+    object
+        Dicts, lists, arrays, strings and numbers.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are not UBJSON, or end too early.
+
+    Examples
+    --------
+    >>> read_ubjson(b"{L" + bytes(7) + b"\x01ai\x05}")
+    {'a': 5}
+    """
+    reader = _Reader(data)
+    document = reader.value(0)
+    if reader.position != len(data):
+        raise ValueError(f"{len(data) - reader.position} bytes follow the end of the document.")
+    return document
+
+
+class _Reader:
+    """A position in the bytes and the grammar."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.position = data, 0
+
+    def take(self, n: int) -> bytes:
+        if n < 0 or self.position + n > len(self.data):
+            raise ValueError(f"the document ends early: {n} bytes wanted at byte {self.position} of {len(self.data)}.")
+        taken = self.data[self.position : self.position + n]
+        self.position += n
+        return taken
+
+    def marker(self) -> str:
+        return self.take(1).decode("latin-1")
+
+    def peek(self) -> str:
+        marker = self.marker()
+        self.position -= 1
+        return marker
+
+    def expect(self, marker: str) -> None:
+        found = self.marker()
+        if found != marker:
+            raise ValueError(f"expected {marker!r} at byte {self.position - 1}, found {found!r}.")
+
+    def scalar(self, marker: str) -> Any:
+        code = _SCALARS[marker]
+        return struct.unpack(code, self.take(struct.calcsize(code)))[0]
+
+    def length(self) -> int:
+        self.expect("L")
+        return int(self.scalar("L"))
+
+    def text(self) -> str:
+        return self.take(self.length()).decode("utf-8")
+
+    def value(self, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise ValueError(f"the document is nested deeper than {_DEEPEST} levels.")
+        marker = self.marker()
+        if marker == "{":
+            return self.mapping(depth)
+        if marker == "[":
+            return self.array(depth)
+        if marker == "S":
+            return self.text()
+        if marker in _SCALARS:
+            return self.scalar(marker)
+        if marker in _CONSTANTS:
+            return _CONSTANTS[marker]
+        raise ValueError(f"unknown marker {marker!r} at byte {self.position - 1}.")
+
+    def mapping(self, depth: int) -> dict[str, Any]:
+        entries = {}
+        while self.peek() != "}":
+            key = self.text()
+            if key in entries:
+                raise ValueError(f"the entry {key!r} occurs twice.")
+            entries[key] = self.value(depth + 1)
+        self.expect("}")
+        return entries
+
+    def array(self, depth: int) -> Any:
+        marker = self.peek()
+        if marker == "$":
+            self.expect("$")
+            kind = self.marker()
+            if kind not in _SCALARS:
+                raise ValueError(f"unknown array type {kind!r} at byte {self.position - 1}.")
+            self.expect("#")
+            dtype = np.dtype(_SCALARS[kind].replace("b", "i1").replace("B", "u1"))
+            n = self.length()
+            return np.frombuffer(self.take(n * dtype.itemsize), dtype=dtype).astype(dtype.newbyteorder("="))
+        if marker == "#":
+            self.expect("#")
+            return [self.value(depth + 1) for _ in range(self.length())]
+        entries = []
+        while self.peek() != "]":
+            entries.append(self.value(depth + 1))
+        self.expect("]")
+        return entries
+
 
 _DAMAGE = (
     ArithmeticError,
@@ -66,13 +185,11 @@ def fields_from_booster(booster: Any, iterations: int | None, missing: float | N
     return _with_missing(fields, missing)
 
 
-def fields_from_file(path: str | PathLike[str], iterations: int | None, missing: float | None) -> dict[str, Any]:
-    """Return the fields of a forest from a saved model: XGBoost's .json or .ubj, LightGBM's .txt."""
-    data = Path(path).read_bytes()
-    what = f"{Path(path).name!r}"
+def fields_from_bytes(data: bytes, what: str, iterations: int | None, missing: float | None) -> dict[str, Any]:
+    """Return the fields of a forest from a saved model: XGBoost's JSON or UBJSON, LightGBM's text."""
     start = data[:64].lstrip()
     if start.startswith(b"tree"):
-        fields = _careful(lambda: read_lightgbm(data.decode("utf-8").replace("\r\n", "\n"), iterations), what)
+        fields = _careful(lambda: read_lightgbm(data.decode("utf-8"), iterations), what)
     elif data.startswith(b"{L"):
         fields = _careful(lambda: read_xgboost(read_ubjson(data), iterations), what)
     elif start.startswith(b"{"):
@@ -91,11 +208,27 @@ def fields_from_file(path: str | PathLike[str], iterations: int | None, missing:
     return _with_missing(fields, missing)
 
 
+def fields_from_file(path: str | PathLike[str], iterations: int | None, missing: float | None) -> dict[str, Any]:
+    """Return the fields of a forest from the file of a saved model."""
+    data = Path(path).read_bytes()
+    if data[:64].lstrip().startswith(b"tree"):
+        data = data.replace(b"\r\n", b"\n")
+    return fields_from_bytes(data, f"{Path(path).name!r}", iterations, missing)
+
+
 def _json_object(data: bytes) -> dict[str, Any]:
-    document = json.loads(data)
+    document = json.loads(data, object_pairs_hook=_once)
     if not isinstance(document, dict):
         raise ValueError("the document is not an object.")
     return document
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a dict of the entries of an object; which of two of a name would count depends on the reader."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise ValueError("an entry occurs twice.")
+    return entries
 
 
 def _with_missing(fields: dict[str, Any], missing: float | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What lies below and above each node of a forest: bounds and means of its leaves, features on the way to it."""
+"""Trees in one set of arrays, and what lies below and above each node: bounds, means, features on the way to it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ Floats = NDArray[np.floating[Any]]
 # A value is a category where it is above this. LightGBM truncates towards zero before the test, so -0.5 is category 0;
 # XGBoost tests x >= 0.
 CATEGORY_FLOOR = {"lightgbm": -1.0, "xgboost": float(np.nextafter(np.float32(0), np.float32(-1)))}
-# A bitset has to be allocated up to its largest member; a damaged file must not ask for gigabytes.
-_MOST_CATEGORIES = 2**24
 
 
 @dataclass(frozen=True)
@@ -61,66 +59,30 @@ class Tree:
     categories: Mapping[int, Sequence[int] | NDArray[Any]] = field(default_factory=dict)
 
 
-def breadth_first(tree: Tree, n_features: int) -> list[Ints]:
-    """Return the nodes that can be reached, level by level, two children of a node side by side.
+def bitset(categories: Sequence[int] | NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """Pack categories into words of 32 bits; words without a category are left out.
 
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    n_features : int
-        Number of columns.
+    So a set takes the memory of its members, however large their numbers are.
 
     Returns
     -------
-    list of ndarray
-        The nodes of each level.
-
-    Raises
-    ------
-    ValueError
-        If a child does not exist, a node has two parents, or a split names a column that does not exist.
-    """
-    n_nodes = len(tree.feature)
-    if n_nodes == 0:
-        raise ValueError("a tree has no nodes.")
-    for name in ("threshold", "left", "right", "default_left", "value", "cover", "label"):
-        if len(getattr(tree, name)) != n_nodes:
-            raise ValueError(f"a tree has {n_nodes} nodes but {len(getattr(tree, name))} entries in {name!r}.")
-    levels = [np.zeros(1, dtype=np.int32)]
-    seen = np.zeros(n_nodes, dtype=bool)
-    seen[0] = True
-    while True:
-        inner = levels[-1][tree.feature[levels[-1]] >= 0]
-        if inner.size == 0:
-            return levels
-        if tree.feature[inner].max() >= n_features:
-            raise ValueError(f"a split reads column {tree.feature[inner].max()} of {n_features}.")
-        children = np.column_stack([tree.left[inner], tree.right[inner]]).ravel()
-        if children.min() < 0 or children.max() >= n_nodes:
-            raise ValueError(f"a child lies outside the {n_nodes} nodes of its tree.")
-        if seen[children].any() or np.unique(children).size != children.size:
-            raise ValueError("a node of a tree has two parents.")
-        seen[children] = True
-        levels.append(children)
-
-
-def bitset(categories: Sequence[int] | NDArray[Any]) -> NDArray[np.uint32]:
-    """Pack categories into words of 32 bits.
+    word : ndarray of int32
+        Numbers of the words, increasing: category c is in word c // 32.
+    bits : ndarray of uint32
+        The words.
 
     Examples
     --------
-    >>> bitset([0, 2, 33]).tolist()
-    [5, 2]
+    >>> word, bits = bitset([0, 2, 33, 2**24])
+    >>> word.tolist(), bits.tolist()
+    ([0, 1, 524288], [5, 2, 1])
     """
-    members = np.asarray(categories, dtype=np.int64)
-    if members.size == 0:
-        return np.zeros(0, dtype=np.uint32)
-    if members.min() < 0 or members.max() > _MOST_CATEGORIES:
-        raise ValueError(f"categories must lie between 0 and {_MOST_CATEGORIES}, got {members.min()}, {members.max()}.")
-    words = np.zeros(int(members.max()) // 32 + 1, dtype=np.uint32)
-    np.bitwise_or.at(words, members // 32, np.uint32(1) << (members % 32).astype(np.uint32))
-    return words
+    members = np.unique(np.asarray(categories, dtype=np.int64))
+    if members.size and (members[0] < 0 or members[-1] >= 2**31):
+        raise ValueError(f"categories must lie between 0 and 2**31 - 1, got {members[0]} and {members[-1]}.")
+    word, first = np.unique(members // 32, return_index=True)
+    bits = np.left_shift(np.uint32(1), (members % 32).astype(np.uint32))
+    return word.astype(np.int32), np.bitwise_or.reduceat(bits, first) if members.size else bits
 
 
 def pack(trees: Sequence[Tree], n_features: int, n_outputs: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
@@ -141,65 +103,110 @@ def pack(trees: Sequence[Tree], n_features: int, n_outputs: int, dtype: DTypeLik
     -------
     dict of str to ndarray
         The arrays of a forest. Nodes that cannot be reached (XGBoost keeps pruned ones) are left out.
+
+    Raises
+    ------
+    ValueError
+        If a child does not exist, a node has two parents, or a split names a column that does not exist.
     """
     n_values = trees[0].value.shape[1] if trees else 1
-    category_words: list[NDArray[np.uint32]] = []
-    starts = [0]
-    parts: list[dict[str, NDArray[Any]]] = [_empty(n_values)]
     for tree in trees:
+        _check_lengths(tree)
         if not 0 <= tree.output < n_outputs or tree.value.shape[1] != n_values:
             raise ValueError(f"a tree adds to output {tree.output} of {n_outputs}.")
-        levels = breadth_first(tree, n_features)
-        parts.append(_renumber(tree, levels, starts[-1], category_words))
-        starts.append(starts[-1] + sum(level.size for level in levels))
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    for name in ("threshold", "value"):
-        arrays[name] = arrays[name].astype(dtype)
-    return arrays | {
-        "tree_start": np.array(starts, dtype=np.int32),
-        "tree_output": np.array([tree.output for tree in trees], dtype=np.int32),
-        "category_start": np.cumsum([0, *(words.size for words in category_words)]).astype(np.int32),
-        "category_bits": np.concatenate([np.zeros(0, dtype=np.uint32), *category_words]),
-    }
-
-
-def _renumber(
-    tree: Tree, levels: list[Ints], start: int, category_words: list[NDArray[np.uint32]]
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of a tree in breadth-first order, with ids from `start`; its bitsets join `category_words`."""
-    order = np.concatenate(levels)
-    inner = tree.feature[order] >= 0
-    new_id = np.full(len(tree.feature), -1, dtype=np.int32)
-    new_id[order] = np.arange(start, start + order.size, dtype=np.int32)
+    column = {name: _joined(trees, name, kind) for name, kind in _COLUMNS.items()}
+    column["value"] = np.concatenate([np.zeros((0, n_values), dtype=np.float32), *(tree.value for tree in trees)])
+    first = np.cumsum([0, *(len(tree.feature) for tree in trees)])
+    owner = np.repeat(np.arange(len(trees)), np.diff(first))
+    order, depth = _breadth_first(column["feature"], column["left"], column["right"], first, owner, n_features)
+    new_id = np.full(owner.size, -1, dtype=np.int32)
+    new_id[order] = np.arange(order.size, dtype=np.int32)
+    inner = column["feature"][order] >= 0
+    sets = [
+        (new_id[begin + node], *bitset(members))
+        for tree, begin in zip(trees, first.tolist(), strict=False)
+        for node, members in tree.categories.items()
+        if new_id[begin + node] >= 0
+    ]
     category_set = np.full(order.size, -1, dtype=np.int32)
-    for node, members in tree.categories.items():
-        if new_id[node] >= 0:
-            category_set[new_id[node] - start] = len(category_words)
-            category_words.append(bitset(members))
-    threshold = np.where(category_set < 0, tree.threshold[order], np.nan)
-    zero = np.zeros(order.size, dtype=bool) if tree.zero_is_missing is None else tree.zero_is_missing[order]
+    category_set[[node for node, _, _ in sets]] = np.arange(len(sets), dtype=np.int32)
+    threshold = np.where(category_set < 0, column["threshold"][order], np.nan)
+    left = np.where(inner, column["left"][order] + first[owner[order]], order)
     return {
-        "feature": np.where(inner, tree.feature[order], -1).astype(np.int32),
+        "feature": np.where(inner, column["feature"][order], -1).astype(np.int32),
         # A leaf is its own left child, and everything goes left there: a walk may take a step too many.
-        "threshold": np.where(inner, threshold, np.inf),
-        "left": np.where(inner, new_id[np.where(inner, tree.left[order], 0)], new_id[order]),
-        "default_left": tree.default_left[order] | ~inner,
-        "zero_is_missing": zero & inner,
+        "threshold": np.where(inner, threshold, np.inf).astype(dtype),
+        "left": new_id[left],
+        "default_left": column["default_left"][order] | ~inner,
+        "zero_is_missing": column["zero_is_missing"][order] & inner,
         "category_set": category_set,
-        "value": np.where(inner[:, None], 0, tree.value[order]),
-        "cover": tree.cover[order].astype(np.float64),
-        "leaf_label": np.where(inner, -1, tree.label[order]).astype(np.int32),
-        "depth": np.repeat(np.arange(len(levels), dtype=np.int32), [level.size for level in levels]),
+        "category_start": np.cumsum([0, *(word.size for _, word, _ in sets)]).astype(np.int64),
+        "category_word": np.concatenate([np.zeros(0, dtype=np.int32), *(word for _, word, _ in sets)]),
+        "category_bits": np.concatenate([np.zeros(0, dtype=np.uint32), *(bits for _, _, bits in sets)]),
+        "value": np.where(inner[:, None], 0, column["value"][order]).astype(dtype),
+        "cover": column["cover"][order].astype(np.float64),
+        "leaf_label": np.where(inner, -1, column["label"][order]).astype(np.int32),
+        "depth": depth,
+        "tree_start": np.cumsum([0, *np.bincount(owner[order], minlength=len(trees))]).astype(np.int32),
+        "tree_output": np.array([tree.output for tree in trees], dtype=np.int32),
     }
 
 
-def _empty(n_values: int) -> dict[str, NDArray[Any]]:
-    """Return the columns of no tree."""
-    ints = {name: np.zeros(0, dtype=np.int32) for name in ("feature", "left", "category_set", "leaf_label", "depth")}
-    flags = {name: np.zeros(0, dtype=bool) for name in ("default_left", "zero_is_missing")}
-    # float32 joins the precision of the trees without widening it
-    floats = {name: np.zeros(0, dtype=np.float32) for name in ("threshold", "cover")}
-    return ints | flags | floats | {"value": np.zeros((0, n_values), dtype=np.float32)}
+# float32 joins the precision of the trees without widening it.
+_COLUMNS: dict[str, DTypeLike] = {
+    "feature": np.int32, "threshold": np.float32, "left": np.int32, "right": np.int32, "default_left": bool,
+    "zero_is_missing": bool, "cover": np.float32, "label": np.int32,
+}  # fmt: skip
+
+
+def _joined(trees: Sequence[Tree], name: str, kind: DTypeLike) -> NDArray[Any]:
+    """Return a column of all trees, one after the other."""
+    parts = [getattr(tree, name) for tree in trees]
+    for i, part in enumerate(parts):
+        if part is None:  # nowhere is zero a missing value
+            parts[i] = np.zeros(len(trees[i].feature), dtype=kind)
+    return np.concatenate([np.zeros(0, dtype=kind), *parts])
+
+
+def _check_lengths(tree: Tree) -> None:
+    n_nodes = len(tree.feature)
+    if n_nodes == 0:
+        raise ValueError("a tree has no nodes.")
+    for name in ("threshold", "left", "right", "default_left", "value", "cover", "label"):
+        if len(getattr(tree, name)) != n_nodes:
+            raise ValueError(f"a tree has {n_nodes} nodes but {len(getattr(tree, name))} entries in {name!r}.")
+
+
+def _breadth_first(
+    feature: Ints, left: Ints, right: Ints, first: NDArray[np.intp], owner: NDArray[np.intp], n_features: int
+) -> tuple[NDArray[np.intp], Ints]:
+    """Return the nodes that can be reached and their depths: by tree, level by level, siblings side by side.
+
+    All trees go down a level together. Tree t owns the nodes from ``first[t]`` on, and its children count from there.
+    """
+    level = first[:-1]
+    levels = [level]
+    place = np.full(owner.size, -1, dtype=np.intp)
+    place[level] = 0
+    while (level := level[feature[level] >= 0]).size:
+        if feature[level].max() >= n_features:
+            raise ValueError(f"a split reads column {feature[level].max()} of {n_features}.")
+        children = np.column_stack([left[level], right[level]])
+        tree = owner[level]
+        n_nodes = first[tree + 1] - first[tree]
+        outside = (children < 0) | (children >= n_nodes[:, None])
+        if outside.any():
+            raise ValueError(f"a child lies outside the {n_nodes[outside.any(axis=1)][0]} nodes of its tree.")
+        level = (children + first[tree][:, None]).ravel()
+        is_known = bool((place[level] >= 0).any())
+        place[level] = np.arange(level.size)
+        if is_known or (place[level] != np.arange(level.size)).any():
+            raise ValueError("a node of a tree has two parents.")
+        levels.append(level)
+    order = np.concatenate(levels)
+    depth = np.repeat(np.arange(len(levels), dtype=np.int32), [level.size for level in levels])
+    by_tree = np.argsort(owner[order], kind="stable")
+    return order[by_tree], depth[by_tree]
 
 
 if TYPE_CHECKING:
@@ -208,10 +215,10 @@ if TYPE_CHECKING:
 
 def _inner_bottom_up(forest: Forest) -> Iterator[NDArray[np.intp]]:
     """Yield the inner nodes of each depth, the deepest first."""
-    for level in range(int(forest.depth.max(initial=0)), -1, -1):
-        nodes = np.flatnonzero((forest.depth == level) & (forest.feature >= 0))
-        if nodes.size:
-            yield nodes
+    inner = np.flatnonzero(forest.feature >= 0)
+    inner = inner[np.argsort(forest.depth[inner], kind="stable")]
+    starts = np.flatnonzero(np.diff(forest.depth[inner])) + 1
+    yield from (nodes for nodes in reversed(np.split(inner, starts)) if nodes.size)
 
 
 def bounds(forest: Forest) -> tuple[Floats, Floats]:

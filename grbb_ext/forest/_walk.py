@@ -16,12 +16,17 @@ Nodes = NDArray[np.intp]
 
 # Larger values are no categories; the conversion to an integer must not overflow.
 CATEGORY_CEILING = float(2**31)
+# LightGBM's kZeroThreshold, a float32 constant in float64 comparisons: numbers that are not further from 0 are zero.
+ZERO = float(np.float32(1e-35))
 # Finished rows are dropped from a walk once they make up this share of it; before, gathering them costs more.
 _FINISHED_SHARE = 0.4
 
 
 class Plan(NamedTuple):
-    """The arrays of a forest that a walk reads; see :class:`~grbb_ext.forest.Forest`."""
+    """The arrays of a forest that a walk reads; see :class:`~grbb_ext.forest.Forest`.
+
+    ``category_key`` is number of the set times 2**32 plus number of the word, increasing.
+    """
 
     feature: NDArray[np.int32]
     threshold: NDArray[Any]
@@ -29,8 +34,10 @@ class Plan(NamedTuple):
     default_left: NDArray[np.bool_]
     zero_is_missing: NDArray[np.bool_]
     category_set: NDArray[np.int32]
-    category_start: NDArray[np.int32]
+    category_start: NDArray[np.int64]
+    category_word: NDArray[np.int32]
     category_bits: NDArray[np.uint32]
+    category_key: NDArray[np.int64]
     category_floor: float
     tree_start: NDArray[np.int32]
     tree_depth: NDArray[np.int32]
@@ -58,7 +65,7 @@ def goes_left(plan: Plan, x: NDArray[Any], node: Nodes, plain: bool) -> NDArray[
     left = x <= plan.threshold.take(node)
     missing = np.isnan(x)
     if not plain:
-        missing |= plan.zero_is_missing.take(node) & (x == 0)
+        missing |= plan.zero_is_missing.take(node) & (np.abs(x) <= ZERO)
         which = plan.category_set.take(node)
         at = np.flatnonzero(which >= 0)
         left[at] = _in_set(plan, x[at], which[at])
@@ -71,11 +78,11 @@ def _in_set(plan: Plan, x: NDArray[Any], which: NDArray[np.int32]) -> NDArray[np
     """Return which values are categories of the sets `which`."""
     valid = (x > plan.category_floor) & (x < CATEGORY_CEILING)
     category = np.where(valid, x, 0).astype(np.int64)
-    word = plan.category_start[which] + category // 32
-    valid &= word < plan.category_start[which + 1]
-    bits = (
-        plan.category_bits[np.where(valid, word, 0)] if plan.category_bits.size else np.zeros(x.size, dtype=np.uint32)
-    )
+    if not plan.category_key.size:
+        return np.zeros(x.size, dtype=bool)
+    key = (which.astype(np.int64) << 32) + category // 32
+    place = np.minimum(np.searchsorted(plan.category_key, key), plan.category_key.size - 1)
+    bits = np.where(plan.category_key[place] == key, plan.category_bits[place], np.uint32(0))
     return valid & ((bits >> (category % 32).astype(np.uint32)) & 1 > 0)
 
 

@@ -1,11 +1,11 @@
-"""XGBoost's saved model (JSON or UBJSON) as trees."""
+"""XGBoost's saved model, decoded from JSON or UBJSON, as trees."""
 
 from __future__ import annotations
 
 import ctypes
 import math
 import os
-import struct
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -33,22 +33,35 @@ _IDENTITY = {
     "reg:squarederror",
     "reg:squaredlogerror",
 }
-# XGBoost keeps probabilities this far from 0 and 1 before the logit.
+# XGBoost's codes are float32, which has every integer up to here.
+_MOST_CATEGORIES = 2**24
+# The outputs of a model without trees are a mere number in its file.
+_MOST_OUTPUTS_OF_NO_TREES = 2**16
+# XGBoost keeps probabilities this far from 0 and 1 before the logit, and expectiles from one another.
 _NEAREST = np.float32(1e-6)
 
 
-def _logarithm(x: np.float32) -> np.float32:
-    """Take the logarithm in float32 as XGBoost does: with the logf of the C library.
+def _in_float32(name: str, x: np.float32) -> np.float32:
+    """Compute log or expm1 in float32 as XGBoost does: with the functions of the C library.
 
     numpy's own float32 logarithm differs from it in the last bit for one number in six, a float64 logarithm rounded to
     float32 for one in two hundred. The latter is used where the C library cannot be reached.
     """
     try:
-        logf = ctypes.CDLL(None if os.name == "posix" else "ucrtbase").logf
+        function = getattr(ctypes.CDLL(None if os.name == "posix" else "ucrtbase"), f"{name}f")
     except (OSError, AttributeError, TypeError):
-        return np.float32(math.log(float(x)))
-    logf.argtypes, logf.restype = [ctypes.c_float], ctypes.c_float
-    return np.float32(logf(float(x)))
+        return np.float32(getattr(math, name)(float(x)))
+    function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float
+    return np.float32(function(float(x)))
+
+
+def _increments(scores: list[np.float32]) -> list[np.float32]:
+    """Return the first expectile, and for the others the inverse softplus of what they are above the one before."""
+    margins = scores[:1]
+    for lower, upper in pairwise(scores):
+        step = max(upper - lower - _NEAREST, _NEAREST)
+        margins.append(step + _in_float32("log", -_in_float32("expm1", -step)))
+    return margins
 
 
 def base_margin(base_score: str, objective: str, n_outputs: int) -> Float32:
@@ -75,7 +88,9 @@ def base_margin(base_score: str, objective: str, n_outputs: int) -> Float32:
     >>> base_margin("2E0", "count:poisson", 1).tolist()
     [0.6931471824645996]
     """
-    scores = [np.float32(part) for part in base_score.strip("[] ").split(",")]
+    if not re.fullmatch(r"\[?[-+.,0-9eE]+\]?", base_score):
+        raise ValueError(f"base_score must be a number, got {base_score!r}.")
+    scores = [np.float32(part) for part in base_score.strip("[]").split(",")]
     if len(scores) not in (1, n_outputs):
         raise ValueError(f"base_score has {len(scores)} numbers for {n_outputs} outputs.")
     if not np.isfinite(scores).all():
@@ -83,131 +98,16 @@ def base_margin(base_score: str, objective: str, n_outputs: int) -> Float32:
     if objective in _LOGIT:
         one = np.float32(1)
         inside = [min(max(score, _NEAREST), one - _NEAREST) for score in scores]
-        margins = [-_logarithm(one / score - one) for score in inside]
+        margins = [-_in_float32("log", one / score - one) for score in inside]
     elif objective in _LOG:
-        margins = [_logarithm(score) for score in scores]
+        margins = [_in_float32("log", score) for score in scores]
+    elif objective == "reg:expectileerror":
+        margins = _increments(scores if len(scores) == n_outputs else scores * n_outputs)
     elif objective in _IDENTITY:
         margins = scores
     else:
         raise ValueError(f"the objective {objective!r} is not known, so the link of its base_score is not.")
     return np.resize(np.array(margins, dtype=np.float32), n_outputs)
-
-
-_SCALARS = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D": ">d", "C": ">b"}
-_CONSTANTS = {"Z": None, "T": True, "F": False}
-_DEEPEST = 64
-
-
-def read_ubjson(data: bytes) -> Any:
-    r"""Decode a document; typed arrays become numpy arrays, so that float32 values arrive unrounded.
-
-    Parameters
-    ----------
-    data : bytes
-        The document.
-
-    Returns
-    -------
-    object
-        Dicts, lists, arrays, strings and numbers.
-
-    Raises
-    ------
-    ValueError
-        If the bytes are not UBJSON, or end too early.
-
-    Examples
-    --------
-    >>> read_ubjson(b"{L" + bytes(7) + b"\x01ai\x05}")
-    {'a': 5}
-    """
-    reader = _Reader(data)
-    document = reader.value(0)
-    if reader.position != len(data):
-        raise ValueError(f"{len(data) - reader.position} bytes follow the end of the document.")
-    return document
-
-
-class _Reader:
-    """A position in the bytes and the grammar."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.position = data, 0
-
-    def take(self, n: int) -> bytes:
-        if n < 0 or self.position + n > len(self.data):
-            raise ValueError(f"the document ends early: {n} bytes wanted at byte {self.position} of {len(self.data)}.")
-        taken = self.data[self.position : self.position + n]
-        self.position += n
-        return taken
-
-    def marker(self) -> str:
-        return self.take(1).decode("latin-1")
-
-    def peek(self) -> str:
-        marker = self.marker()
-        self.position -= 1
-        return marker
-
-    def expect(self, marker: str) -> None:
-        found = self.marker()
-        if found != marker:
-            raise ValueError(f"expected {marker!r} at byte {self.position - 1}, found {found!r}.")
-
-    def scalar(self, marker: str) -> Any:
-        code = _SCALARS[marker]
-        return struct.unpack(code, self.take(struct.calcsize(code)))[0]
-
-    def length(self) -> int:
-        self.expect("L")
-        return int(self.scalar("L"))
-
-    def text(self) -> str:
-        return self.take(self.length()).decode("utf-8")
-
-    def value(self, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise ValueError(f"the document is nested deeper than {_DEEPEST} levels.")
-        marker = self.marker()
-        if marker == "{":
-            return self.mapping(depth)
-        if marker == "[":
-            return self.array(depth)
-        if marker == "S":
-            return self.text()
-        if marker in _SCALARS:
-            return self.scalar(marker)
-        if marker in _CONSTANTS:
-            return _CONSTANTS[marker]
-        raise ValueError(f"unknown marker {marker!r} at byte {self.position - 1}.")
-
-    def mapping(self, depth: int) -> dict[str, Any]:
-        entries = {}
-        while self.peek() != "}":
-            key = self.text()
-            entries[key] = self.value(depth + 1)
-        self.expect("}")
-        return entries
-
-    def array(self, depth: int) -> Any:
-        marker = self.peek()
-        if marker == "$":
-            self.expect("$")
-            kind = self.marker()
-            if kind not in _SCALARS:
-                raise ValueError(f"unknown array type {kind!r} at byte {self.position - 1}.")
-            self.expect("#")
-            dtype = np.dtype(_SCALARS[kind].replace("b", "i1").replace("B", "u1"))
-            n = self.length()
-            return np.frombuffer(self.take(n * dtype.itemsize), dtype=dtype).astype(dtype.newbyteorder("="))
-        if marker == "#":
-            self.expect("#")
-            return [self.value(depth + 1) for _ in range(self.length())]
-        entries = []
-        while self.peek() != "]":
-            entries.append(self.value(depth + 1))
-        self.expect("]")
-        return entries
 
 
 def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dict[str, Any]:
@@ -216,7 +116,7 @@ def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dic
     XGBoost compares and adds in float32, in the order of the trees. It sends a row left where x < t; as there is no
     float32 between t and its predecessor, that is x <= nextafter(t, -inf). At a categorical node the stored categories
     go right, so the children change places here. The weights of dart are multiplied into the leaves, in float32 as its
-    predictor does.
+    predictor does. Whatever a document says twice has to agree, for the library may go by the other place.
 
     Parameters
     ----------
@@ -237,105 +137,225 @@ def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dic
         raise ValueError(f"booster={kind!r} has no trees; only 'gbtree' and 'dart' can be read.")
     model = (booster["gbtree"] if kind == "dart" else booster)["model"]
     parameters = learner["learner_model_param"]
-    n_features = int(parameters["num_feature"])
-    n_outputs = max(int(parameters.get("num_target", 1)), int(parameters["num_class"]), 1)
-    n_trees = len(model["trees"])
+    n_features = _count(parameters["num_feature"])
+    n_outputs = _outputs(parameters, model)
+    all_trees = len(model["trees"])
+    weights = _tree_weights(booster, model, all_trees)
+    info = _ints(model["tree_info"])
+    indptr = _rounds(model, n_outputs)
+    if info.size != all_trees or _count(model["gbtree_model_param"].get("num_trees", all_trees)) != all_trees:
+        raise ValueError(f"the model has {all_trees} trees, but announces another number of them.")
+    n_trees = all_trees
     if iterations is not None:
-        n_trees = _trees_of_rounds(model, n_outputs, iterations)
-    weights = np.asarray(booster["weight_drop"] if kind == "dart" else np.ones(n_trees), dtype=np.float32)
-    if weights.size < n_trees or len(model["tree_info"]) < n_trees:
-        raise ValueError("the model has fewer tree weights or classes than trees.")
-    trees = [_read_tree(model["trees"][i], int(model["tree_info"][i]), weights[i], n_outputs) for i in range(n_trees)]
+        if not 0 < iterations < len(indptr):
+            raise ValueError(
+                f"iterations must lie between 1 and {len(indptr) - 1}, the rounds of the model; got {iterations}."
+            )
+        n_trees = int(indptr[iterations])
+    trees = []
+    for i in range(n_trees):
+        if int(model["trees"][i].get("id", i)) != i:
+            raise ValueError(f"tree {i} has the number {model['trees'][i]['id']}.")
+        trees.append(_read_tree(model["trees"][i], int(info[i]), weights[i], n_outputs))
     objective = learner["objective"]["name"]
     awaits_estimate = not model["trees"] and parameters.get("boost_from_average", "0") != "0"
     if awaits_estimate and parameters["base_score"].startswith("["):
         objective = "reg:squarederror"  # since 3.1 a base score that is not estimated yet gets no link
     names = [str(name) for name in learner.get("feature_names", [])]
+    for entry in ("feature_names", "feature_types"):
+        if len(learner.get(entry, [])) not in (0, n_features):
+            raise ValueError(f"the model has {len(learner[entry])} {entry} for {n_features} features.")
     return {
         **pack(trees, n_features, n_outputs, np.float32),
         "base": base_margin(parameters["base_score"], objective, n_outputs),
         "n_features": n_features,
         "feature_names": tuple(names) or None,
-        "categories": _read_categories(model.get("cats", {})),
+        "categories": _read_categories(model.get("cats", {}), tuple(document.get("version", ()))),
         "library": "xgboost",
     }
 
 
-def _trees_of_rounds(model: dict[str, Any], n_outputs: int, iterations: int) -> int:
-    """Return how many trees the first rounds have."""
-    indptr = model.get("iteration_indptr")
-    if indptr is None:  # written before XGBoost 1.7
-        parallel = int(model["gbtree_model_param"].get("num_parallel_tree", 1)) or 1
-        indptr = np.arange(0, len(model["trees"]) + 1, parallel * n_outputs)
-    if not 0 < iterations < len(indptr):
-        raise ValueError(
-            f"iterations must lie between 1 and {len(indptr) - 1}, the rounds of the model; got {iterations}."
-        )
-    return int(indptr[iterations])
+def _count(text: Any) -> int:
+    """Read a number of things, which XGBoost writes as text."""
+    if not re.fullmatch(r"[0-9]{1,10}", str(text)):
+        raise ValueError(f"{text!r} is not a number of something.")
+    return int(text)
+
+
+def _ints(values: Any, size: int | None = None) -> NDArray[np.int64]:
+    """Return an array of integers, of `size` entries."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
+        raise ValueError("a list has entries that are not integers.")
+    if size is not None and array.size != size:
+        raise ValueError(f"a tree has {array.size} entries in a list where {size} belong.")
+    return array.astype(np.int64)
+
+
+def _outputs(parameters: dict[str, Any], model: dict[str, Any]) -> int:
+    """Return the number of scores per row, which has to be that of the trees."""
+    counts = [_count(parameters.get(name, 1)) for name in ("num_target", "num_class")]
+    n_outputs = max(*counts, 1)
+    if min(counts) > 1:
+        raise ValueError(f"the model has {counts[0]} targets and {counts[1]} classes.")
+    if not model["trees"]:
+        if n_outputs > _MOST_OUTPUTS_OF_NO_TREES:
+            raise ValueError(f"the model has {n_outputs} outputs and no trees.")
+    elif _size_leaf_vector(model["trees"][0]) <= 1:
+        # A round has as many trees for each output, so the outputs are at most as many as the trees.
+        info = _ints(model["tree_info"])
+        even = 0 < n_outputs <= info.size and info.min() >= 0 and info.max() < n_outputs
+        if not even or np.unique(np.bincount(info, minlength=n_outputs)).size > 1:
+            raise ValueError(f"the {len(model['trees'])} trees are not spread evenly over {n_outputs} outputs.")
+    return n_outputs
+
+
+def _tree_weights(booster: dict[str, Any], model: dict[str, Any], n_trees: int) -> Float32:
+    """Return the weights of dart: before 3.3 the booster was called so, in 3.4 they moved into the model."""
+    places = [place["weight_drop"] for place in (booster, model) if "weight_drop" in place]
+    if len(places) > 1 or (booster["name"] == "dart" and not places):
+        raise ValueError(f"a model of dart has {len(places)} lists of tree weights.")
+    weights = np.asarray(places[0] if places else np.ones(n_trees), dtype=np.float32)
+    if weights.shape != (n_trees,) or not np.isfinite(weights).all():
+        raise ValueError(f"the model has {weights.size} tree weights for {n_trees} trees, or some that are not finite.")
+    return weights
+
+
+def _rounds(model: dict[str, Any], n_outputs: int) -> NDArray[np.int64]:
+    """Return the first tree of each round, and their number last."""
+    n_trees = len(model["trees"])
+    if "iteration_indptr" not in model:  # written before XGBoost 2.0
+        parallel = _count(model["gbtree_model_param"].get("num_parallel_tree", 1)) or 1
+        return np.arange(0, n_trees + 1, parallel * n_outputs)
+    indptr = _ints(model["iteration_indptr"])
+    if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != n_trees or (np.diff(indptr) < 0).any():
+        raise ValueError(f"the rounds do not divide the {n_trees} trees.")
+    return indptr
+
+
+def _size_leaf_vector(tree: dict[str, Any]) -> int:
+    return _count(tree["tree_param"].get("size_leaf_vector", 1))
 
 
 def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs: int) -> Tree:
-    left = np.asarray(tree["left_children"], dtype=np.int32)
-    right = np.asarray(tree["right_children"], dtype=np.int32)
+    n_nodes = _count(tree["tree_param"]["num_nodes"])
+    left, right = (_ints(tree[name], n_nodes) for name in ("left_children", "right_children"))
     is_leaf = left == -1
-    conditions = np.asarray(tree["split_conditions"], dtype=np.float32)
-    default_left = np.asarray(tree["default_left"]).astype(bool)
-    categories = {}
-    segments = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
-    members = np.asarray(tree["categories"], dtype=np.int64)
-    for node, begin, size in segments:
-        categories[int(node)] = members[int(begin) : int(begin) + int(size)]
-    swapped = np.zeros(left.size, dtype=bool)
-    swapped[list(categories)] = True
-    size_leaf_vector = int(tree["tree_param"].get("size_leaf_vector", 1))
+    vectors = _size_leaf_vector(tree)
+    # Before 3.2 trees with vector leaves have no weights; then all leaves count alike.
+    cover = np.asarray(tree.get("sum_hessian", np.zeros(n_nodes)), dtype=np.float64)
+    # Its predictor takes left + 1 for the right child. In a leaf of several values the place holds something else.
+    if (right[~is_leaf] != left[~is_leaf] + 1).any() or (vectors <= 1 and (right[is_leaf] != -1).any()):
+        raise ValueError("the children of a node do not lie side by side.")
+    feature = _ints(tree["split_indices"], n_nodes)
+    if (feature[~is_leaf] < 0).any():
+        raise ValueError("a split reads a column that does not exist.")
+    _check_parents(_ints(tree["parents"], n_nodes), left)
+    default_left = _ints(tree["default_left"], n_nodes)
+    split_type = _ints(tree.get("split_type", np.zeros(n_nodes, dtype=np.int64)), n_nodes)
+    if not (np.isin(default_left, (0, 1)).all() and np.isin(split_type, (0, 1)).all()):
+        raise ValueError("a node has a default direction or a type of split that does not exist.")
+    is_categorical = split_type == 1
+    categories = _category_sets(tree, np.flatnonzero(is_categorical))
     # A split on categories has no threshold, and a leaf of several values has them elsewhere.
-    unused = swapped | (is_leaf & (size_leaf_vector > 1))
-    conditions = np.where(unused, np.float32(0), conditions)
-    if np.isnan(conditions).any():
-        raise ValueError("a tree has a threshold or a leaf that is not a number.")
-    if size_leaf_vector > 1:
-        if size_leaf_vector != n_outputs:
-            raise ValueError(f"a tree has leaves of {size_leaf_vector} values for {n_outputs} outputs.")
-        value = _vector_leaves(tree, is_leaf, right, n_outputs)
-    else:
-        value = conditions[:, None]
+    conditions = np.asarray(tree["split_conditions"], dtype=np.float32)
+    if conditions.shape != (n_nodes,):
+        raise ValueError(f"a tree has {conditions.size} entries in 'split_conditions' where {n_nodes} belong.")
+    conditions = np.where(is_categorical & ~is_leaf | (is_leaf & (vectors > 1)), np.float32(0), conditions)
+    if vectors > 1 and vectors != n_outputs:
+        raise ValueError(f"a tree has leaves of {vectors} values for {n_outputs} outputs.")
+    value = _vector_leaves(tree, is_leaf, right, n_outputs) if vectors > 1 else conditions[:, None]
+    # Nodes that were pruned may hold anything.
+    reached = np.zeros(n_nodes, dtype=bool)
+    reached[:1] = True
+    inside = (left >= 0) & (right < n_nodes)
+    reached[left[inside]] = reached[right[inside]] = True
+    if not np.isfinite(conditions[reached & ~is_leaf]).all():
+        raise ValueError("a tree has a threshold that is not a finite number.")
+    if not np.isfinite(value[reached & is_leaf]).all():
+        raise ValueError(
+            "a tree has a leaf that is not a finite number, so its predictions are none either. Training went astray: "
+            "survival:cox and other objectives with exponentials do so with large steps. Train again with a smaller "
+            "eta or with max_delta_step=1."
+        )
     return Tree(
-        feature=np.where(is_leaf, -1, np.asarray(tree["split_indices"], dtype=np.int32)),
+        feature=np.where(is_leaf, -1, feature),
         threshold=np.nextafter(conditions, np.float32(-np.inf)),
-        left=np.where(swapped, right, left),
-        right=np.where(swapped, left, right),
-        default_left=default_left ^ swapped,
+        left=np.where(is_categorical, right, left),
+        right=np.where(is_categorical, left, right),
+        default_left=(default_left == 1) ^ is_categorical,
         value=value * weight,
-        # Before 3.2 trees with vector leaves have no weights; then all leaves count alike.
-        cover=np.asarray(tree.get("sum_hessian", np.zeros(left.size)), dtype=np.float64),
-        label=np.arange(left.size, dtype=np.int32),
+        cover=cover,
+        label=np.arange(n_nodes, dtype=np.int32),
         output=output,
-        categories=categories,
+        categories={node: members for node, members in categories.items() if not is_leaf[node]},
     )
 
 
-def _vector_leaves(tree: dict[str, Any], is_leaf: NDArray[np.bool_], right: NDArray[np.int32], k: int) -> Any:
+def _check_parents(parents: NDArray[np.int64], left: NDArray[np.int64]) -> None:
+    """Refuse parents that are not those of the children, for XGBoost may end the process where they do not exist."""
+    inner = np.flatnonzero((left >= 0) & (left < parents.size - 1))
+    is_node = (parents >= 0) & (parents < parents.size)
+    agree = (parents[left[inner]] == inner) & (parents[left[inner] + 1] == inner)
+    if not (agree.all() and np.isin(parents[~is_node], (-1, 2**31 - 1)).all() and not is_node[:1].any()):
+        raise ValueError("the parents of nodes are not those that have them as children.")
+
+
+def _category_sets(tree: dict[str, Any], nodes: NDArray[np.intp]) -> dict[int, NDArray[np.int64]]:
+    """Return the categories of each categorical node; the nodes and their sets are listed twice."""
+    listed, begins, sizes, members = (
+        _ints(tree.get(f"categories{part}", [])) for part in ("_nodes", "_segments", "_sizes", "")
+    )
+    if not np.array_equal(listed, nodes):
+        raise ValueError("the nodes with categories are not those whose split is of that type.")
+    if begins.size != nodes.size or sizes.size != nodes.size:
+        raise ValueError("there are more or fewer sets of categories than nodes with categories.")
+    if nodes.size and (begins.min() < 0 or sizes.min() < 1 or (sizes > members.size - begins).any()):
+        raise ValueError("a set of categories lies outside of the list of categories.")
+    if members.size and (members.min() < 0 or members.max() >= _MOST_CATEGORIES):
+        raise ValueError(f"a category does not lie between 0 and {_MOST_CATEGORIES - 1}.")
+    return {int(node): members[begin : begin + size] for node, begin, size in zip(nodes, begins, sizes, strict=True)}
+
+
+def _vector_leaves(tree: dict[str, Any], is_leaf: NDArray[np.bool_], right: NDArray[np.int64], k: int) -> Any:
     """Return the leaves of ``multi_strategy="multi_output_tree"``, shape (n_nodes, k)."""
     if "leaf_weights" not in tree:  # before XGBoost 3.2 every node has a vector
-        return np.asarray(tree["base_weights"], dtype=np.float32).reshape(-1, k)
-    values = np.zeros((is_leaf.size, k), dtype=np.float32)
+        weights = np.asarray(tree["base_weights"], dtype=np.float32).reshape(-1, k)
+        if len(weights) != is_leaf.size:
+            raise ValueError(f"a tree has {len(weights)} vectors for {is_leaf.size} nodes.")
+        return weights
+    leaves = np.asarray(tree["leaf_weights"], dtype=np.float32).reshape(-1, k)
     # Leaves have no right child: its place holds the position of the leaf's vector.
-    values[is_leaf] = np.asarray(tree["leaf_weights"], dtype=np.float32).reshape(-1, k)[right[is_leaf]]
+    place = right[is_leaf]
+    if not np.array_equal(np.sort(place), np.arange(len(leaves))):
+        raise ValueError("the leaves of a tree are not those that its vectors are for.")
+    values = np.zeros((is_leaf.size, k), dtype=np.float32)
+    values[is_leaf] = leaves[place]
     return values
 
 
-def _read_categories(container: dict[str, Any]) -> dict[int, tuple[Any, ...]]:
-    """Return the names of the categories of each column that was a pandas categorical, in the order of their codes."""
+def _read_categories(container: dict[str, Any], version: tuple[int, ...]) -> dict[int, tuple[Any, ...]]:
+    """Return the names of the categories of each column that was a pandas categorical, in the order of their codes.
+
+    Before 3.4 XGBoost counts characters where it writes bytes, so that names which are not ASCII are cut in pieces.
+    Such a column gets no names, ``()``.
+    """
     categories: dict[int, tuple[Any, ...]] = {}
     for column, encoding in enumerate(container.get("enc", [])):
         values = np.asarray(encoding["values"])
         if values.size == 0:
             continue
-        if "offsets" in encoding:
-            text = values.astype(np.int8).tobytes()
-            ends = np.asarray(encoding["offsets"]).tolist()
-            names = (text[a:b].decode("utf-8") for a, b in pairwise(ends))
-            categories[column] = tuple(names)
-        else:
+        if "offsets" not in encoding:
             categories[column] = tuple(values.tolist())
+            continue
+        text = values.astype(np.int8).tobytes()
+        ends = _ints(encoding["offsets"])
+        whole = ends.size > 0 and ends[0] == 0 and ends[-1] == len(text) and (np.diff(ends) >= 0).all()
+        if not whole or not (text.isascii() or version >= (3, 4)):
+            categories[column] = ()
+            continue
+        try:
+            categories[column] = tuple(text[a:b].decode("utf-8") for a, b in pairwise(ends.tolist()))
+        except UnicodeDecodeError:
+            categories[column] = ()
     return categories

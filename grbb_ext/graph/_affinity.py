@@ -9,7 +9,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from grbb_ext._reporting import warn_caller
+from grbb_ext.table import GraphWarning
+
 _ASYMMETRY_ALLOWED = 1e-8
+# Given weights are taken as they are while the largest lies in this range.
+_SMALLEST_UNIT, _LARGEST_UNIT = 1e-30, 1e30
+_VISIBLE = 1e-12
 
 
 def check_graph(graph: Any, n_rows: int | None = None) -> sp.csr_array:
@@ -18,7 +24,9 @@ def check_graph(graph: Any, n_rows: int | None = None) -> sp.csr_array:
     Parameters
     ----------
     graph : sparse matrix or array-like of shape (N, N)
-        Symmetric, non-negative and finite. The diagonal is dropped: self-loops do not change the Laplacian.
+        Symmetric, non-negative and finite. The diagonal is dropped: self-loops do not change the Laplacian. Extreme
+        weights are divided by the largest, and edges that double precision cannot see are dropped, each with a
+        :class:`GraphWarning`.
     n_rows : int or None, default=None
         N, where it is known.
 
@@ -66,7 +74,37 @@ def check_graph(graph: Any, n_rows: int | None = None) -> sp.csr_array:
             raise ValueError(
                 f"graph is not symmetric (largest |W - W.T| is {asymmetry:g}). Pass W.maximum(W.T) or (W + W.T) / 2."
             )
+        _scale(W)
+        W = _without_invisible(W)
     return W
+
+
+def _scale(W: sp.csr_array) -> None:
+    """Divide extreme weights by the largest, in place, since squares and sums of them would overflow or vanish."""
+    largest = float(W.data.max())
+    if not _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
+        W.data /= largest
+        warn_caller(
+            f"The largest weight of the graph is {largest:.3g}; all weights were divided by it. Propagation does not "
+            "depend on their unit; lam counts in the new one.",
+            GraphWarning,
+        )
+
+
+def _without_invisible(W: sp.csr_array) -> sp.csr_array:
+    r"""Drop edges with :math:`w_{ij} < 10^{-12} \sqrt{d_i d_j}`, which solves in double precision do not see."""
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    edges = W.tocoo()
+    invisible = edges.data < _VISIBLE * np.sqrt(degree[edges.row]) * np.sqrt(degree[edges.col])
+    if not invisible.any():
+        return W
+    warn_caller(
+        f"{int(invisible.sum()) // 2} edges of the graph are lighter than 1e-12 of the edges next to them and were "
+        "dropped: solves in double precision do not see them. Rows that hang on them alone are out of reach.",
+        GraphWarning,
+    )
+    kept = ~invisible
+    return sp.csr_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=W.shape)
 
 
 def laplacian(W: sp.csr_array) -> sp.csr_array:

@@ -204,7 +204,7 @@ def search_lists(
     Parameters
     ----------
     columns : ndarray or csr_array of shape (N, d)
-        Finite columns, as :func:`prepare_columns` makes them.
+        Finite columns, as :class:`~grbb_ext.table.DistanceSpace` makes them.
     n_neighbors : int
         k; fewer where there are not as many distinct rows.
     metric, method, n_jobs, verbose

@@ -103,6 +103,7 @@ Method = Literal["auto", "brute", "tree", "faiss"]
 # Brute force is quadratic: at 20,000 rows it takes about a second on two cores, at 100,000 half a minute.
 _EXACT_UP_TO = 20_000
 _ROWS_PER_BLOCK = 4096
+_MORE_FOR_TIES = 6
 # A row takes the mean of nodes: whether a few of them are the next best makes no difference, and half of the time.
 _RECALL_OF_NODES = 0.9
 
@@ -173,30 +174,20 @@ def nearest_neighbors(
     if exact_afterwards:
         # Both searches expand |a - b|^2, which loses the distance of close rows that lie far from the origin.
         X = X - X.mean(axis=0)
+    # Which of several rows at the same distance a search finds depends on threads and blocks: a few more are found, and
+    # ties are settled by row number.
+    wanted = min(n_neighbors + 1 + _MORE_FOR_TIES, X.shape[0])
     if chosen == "faiss":
-        found, distances, recall = _approximate(X, n_neighbors + 1, metric, verbose)
+        found, distances, recall = _approximate(X, wanted, metric, verbose)
     else:
         recall = 1.0
-        found, distances = _exact(X, n_neighbors + 1, metric, "auto" if chosen == "tree" else "brute", n_jobs, verbose)
-    neighbors = _without_self(found)
+        found, distances = _exact(X, wanted, metric, "auto" if chosen == "tree" else "brute", n_jobs, verbose)
     if exact_afterwards:
-        # What centring leaves of that error, k differences per row remove.
-        distances = _exact_distances(X, neighbors)
-        order = np.argsort(distances, axis=1, kind="stable")
-        return np.take_along_axis(neighbors, order, axis=1), np.take_along_axis(distances, order, axis=1), recall
-    keep = _self_dropped(found)
-    return neighbors, distances[keep].reshape(neighbors.shape), recall
-
-
-def _self_dropped(found: Index) -> NDArray[np.bool_]:
-    """Mark the k of k + 1 found neighbours to keep: all but the row itself, or but the last where it is not found."""
-    drop = found == np.arange(found.shape[0])[:, None]
-    drop[~drop.any(axis=1), -1] = True
-    return np.asarray(~drop)
-
-
-def _without_self(found: Index) -> Index:
-    return found[_self_dropped(found)].reshape(found.shape[0], -1)
+        # What centring leaves of that error, a difference per neighbour removes.
+        distances = _exact_distances(X, found)
+    distances = np.where(found == np.arange(found.shape[0])[:, None], np.inf, distances)  # a row is not its neighbour
+    order = np.lexsort((found, distances), axis=1)[:, :n_neighbors]
+    return np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1), recall
 
 
 def _exact(

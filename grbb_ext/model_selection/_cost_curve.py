@@ -46,7 +46,7 @@ def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCur
     check_is_fitted(estimator)
     unlabeled = getattr(estimator, "unlabeled", np.nan)
     rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
-    fit = _staged(estimator, take_rows(X, rows), take_rows(y, rows), labeled_scorer(scoring, unlabeled=unlabeled))
+    fit = _staged(estimator, labeled_scorer(scoring, unlabeled=unlabeled), take_rows(X, rows), take_rows(y, rows))
     return _curve([{"mu": float(estimator.mu)}], [[fit]], score_name=_score_name(scoring, estimator))
 
 
@@ -119,7 +119,7 @@ def cost_curve(
 
     An estimator is cross-validated: one fit for each fold and setting, scored after every round. The first t rounds of
     a model are the model of t rounds, so the number of rounds needs no fits of its own. The graph is built once over
-    all rows and cut to each fold (:func:`share_graph`); nothing is learned from the labels left out.
+    all rows and cut to each fold (:func:`share_graph`); labels that are left out are not used.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def cost_curve(
         What to train. An estimator is not changed. Along `mus` its ``mu`` is replaced and a ``budget`` is kept; along
         `budgets` its ``mu`` is kept, and its own ``budget`` is not exceeded. A callable trains by itself:
         ``estimator(mu=...)`` and ``estimator(budget=...)`` return a booster of either library, or a
-        :class:`~grbb_ext.Forest`.
+        :class:`~grbb_ext.forest.Forest`.
     X : array-like, sparse matrix or frame of shape (N, d)
-        Rows, labelled and unlabelled. Not for a callable, and so are `y` and what belongs to folds.
+        Rows, labelled and unlabelled. For an estimator only, like `y` and all that concerns folds.
     y : array-like of shape (N,)
         Labels, with the estimator's marker where there is none.
     feature_costs : FeatureCosts, dict or sequence, default=None
@@ -137,9 +137,9 @@ def cost_curve(
     mus : iterable of float or None, default=None
         Trade-offs to try; None is 0 and 4**-5, ..., 4**4, as in the paper, or none where there are `budgets`.
     budgets : iterable of float, int or None, default=None
-        Hard budgets to try. A number of steps takes them from the prices, :meth:`FeatureCosts.budgets`.
+        Hard budgets to try. A number of steps takes them from the prices, :meth:`~grbb_ext.costs.FeatureCosts.budgets`.
     cv : int, splitter or iterable, default=5
-        A number of folds is :class:`SemiSupervisedSplit`. Put a plain splitter of scikit-learn into one, too.
+        A number of folds is :class:`SemiSupervisedSplit`. Wrap a plain splitter of scikit-learn in one, too.
     scoring : str, callable or None, default=None
         A score of scikit-learn; None is accuracy, or R^2 for regression. Unlabelled rows are left out. With a callable
         to train, a function ``scoring(model)`` that returns a number, on held-out rows; None leaves scores NaN.
@@ -150,7 +150,7 @@ def cost_curve(
     sample_weight : array-like of shape (N,) or None, default=None
         Weights of the rows in training.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before a number of folds is dealt; None leaves them in order. The estimator has its own.
+        Shuffles the rows before a number of folds is made; None leaves them in order. The estimator has its own.
     n_jobs : int, default=1
         Fits at a time. Give the booster one thread each (``n_jobs=1``) where it is above 1.
     verbose : bool, default=True
@@ -220,9 +220,15 @@ def cost_curve(
     shared = share_graph(model, X)
     # A fold may miss some classes.
     known = {"classes": np.unique(plain_array(labels[labeled]))} if is_classifier(model) else {}
+
+    def rows(at: NDArray[np.intp], *columns: Any) -> list[Any]:
+        return [None if column is None else take_rows(column, at) for column in columns]
+
     fits = [
         Parallel(n_jobs=n_jobs)(
-            delayed(_one_fit)(clone(shared).set_params(**setting), X, y, train, test, scorer, sample_weight, known)
+            delayed(_one_fit)(
+                clone(shared).set_params(**setting), rows(train, X, y, sample_weight), known, rows(test, X, y), scorer
+            )
             for train, test in folds
         )
         for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
@@ -280,22 +286,11 @@ class _Fit(NamedTuple):
     model: Any
 
 
-def _one_fit(
-    model: Any,
-    X: Any,
-    y: Any,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    scorer: Any,
-    sample_weight: Any,
-    known: dict[str, Any],
-) -> _Fit:
-    weight = {} if sample_weight is None else {"sample_weight": take_rows(sample_weight, train)}
-    model.fit(take_rows(X, train), take_rows(y, train), **weight, **known)
-    return _staged(model, take_rows(X, test), take_rows(y, test), scorer)
+def _one_fit(model: Any, training: list[Any], known: dict[str, Any], test: list[Any], scorer: Any) -> _Fit:
+    return _staged(model.fit(*training, **known), scorer, *test)
 
 
-def _staged(model: Any, X: Any, y: Any, scorer: Any) -> _Fit:
+def _staged(model: Any, scorer: Any, X: Any, y: Any) -> _Fit:
     """Score a fitted model after each of its rounds."""
     score = [float(scorer(stage, X, y)) for stage in _stages(model, X)]
     ledger = model.ledger_

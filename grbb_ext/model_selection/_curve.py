@@ -50,10 +50,11 @@ class CostPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CostCurve:
-    r"""Score and cost of models along mu, along budgets and along their rounds, made by :func:`cost_curve`.
+    r"""Score and cost of models along mu, along budgets and along their rounds.
 
-    A setting is one mu, or one hard budget. There is one model per fold and setting; its first t rounds are a model
-    too, which pays only for what those rounds use. A model that ended early keeps its last score and cost.
+    Made by :func:`~grbb_ext.model_selection.cost_curve`. A setting is one mu, or one hard budget. There is
+    one model per fold and setting; its first t rounds are a model too, which pays only for what those rounds use. A
+    model that ended early keeps its last score and cost.
 
     Parameters
     ----------

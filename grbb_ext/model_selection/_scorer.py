@@ -54,7 +54,7 @@ def _floats(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_continuous(values: NDArray[Any]) -> bool:
-    """Tell whether y holds fractions, so that its values cannot be classes.
+    """Return whether y holds fractions, so that its values cannot be classes.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def plain_array(values: NDArray[Any]) -> NDArray[Any]:
 
 
 class LabeledScorer:
-    """A scorer that hands on the labelled rows only; made by :func:`labeled_scorer`."""
+    """A scorer of the labelled rows only; made by :func:`labeled_scorer`."""
 
     def __init__(self, scorer: Any, name: str, unlabeled: Any) -> None:
         self._scorer, self._name, self._unlabeled = scorer, name, unlabeled
@@ -119,7 +119,7 @@ class LabeledScorer:
         Returns
         -------
         float, or dict of float
-            What the scorer says; higher is better.
+            What the scorer returns; higher is better.
         """
         values, labeled = labeled_rows(y, self._unlabeled)
         rows = np.flatnonzero(labeled)
@@ -135,7 +135,7 @@ class LabeledScorer:
         return self._scorer(estimator, X, plain_array(values[rows]), **keywords)
 
     def get_metadata_routing(self) -> Any:
-        """Return what metadata the scorer asks for."""
+        """Return what metadata the scorer requests."""
         return get_routing_for_object(self._scorer)
 
     def __repr__(self) -> str:
@@ -145,14 +145,14 @@ class LabeledScorer:
 def labeled_scorer(scoring: Any = None, *, unlabeled: Any = -1) -> LabeledScorer:
     """Make a scorer that leaves out unlabelled rows.
 
-    It goes wherever scikit-learn takes ``scoring=``, and makes the score of a fold that holds unlabelled rows mean what
-    it says: of a plain splitter, or of the training rows (``return_train_score=True``).
+    Pass it wherever scikit-learn takes ``scoring=``. It is needed where a fold holds unlabelled rows: with a plain
+    splitter, or for scores of the training rows (``return_train_score=True``).
 
     Parameters
     ----------
     scoring : str, callable, list or dict, default=None
         As in scikit-learn: the name of a score, a scorer ``(estimator, X, y) -> float``, or several of them. None is
-        the estimator's own ``score``. ``"neg_log_loss"`` knows the estimator's classes, so that a fold may miss some.
+        the estimator's own ``score``. ``"neg_log_loss"`` uses the estimator's classes, so that a fold may miss some.
     unlabeled : object, default=-1
         The marker in y; NaN and None mark too. Where y holds fractions, only NaN does.
 

@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_random_state
 
+from grbb_ext._checks import positive_int
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, plain_array, take_rows
 
 Indices = NDArray[np.intp]
@@ -26,14 +27,14 @@ Indices = NDArray[np.intp]
 class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no types
     """Split the labelled rows into folds; unlabelled rows are trained on in every fold and tested in none.
 
-    It goes wherever scikit-learn takes ``cv=``. A plain splitter deals out unlabelled rows like a class of their own:
-    it tests on them, which scores how well a model predicts the marker, and takes them away from training.
+    Pass it wherever scikit-learn takes ``cv=``. A plain splitter treats unlabelled rows as one more class: it tests on
+    them, which scores how well a model predicts the marker, and removes them from training.
 
     Parameters
     ----------
     cv : int or splitter, default=5
-        A number of folds, or any splitter of scikit-learn or your own, which is shown the labelled rows only. A number
-        makes folds with the classes spread evenly, and whole groups together where ``groups`` is passed: it stands for
+        A number of folds, or any splitter of scikit-learn or your own, which gets the labelled rows only. A number
+        makes folds with the classes spread evenly, and whole groups together where ``groups`` is passed:
         ``StratifiedKFold``, ``KFold``, ``StratifiedGroupKFold`` or ``GroupKFold`` of scikit-learn.
     stratify : bool or "auto", default="auto"
         Whether a number of folds spreads the classes evenly. ``"auto"`` does unless y holds fractions: for regression
@@ -41,14 +42,14 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
     n_repeats : int, default=1
         Make a number of folds this often, each time from rows in another order.
     shuffle : bool, default=False
-        Whether a number of folds is dealt from rows in random order; repeats always are.
+        Whether a number of folds is made from rows in random order; repeats always are.
     random_state : int, RandomState or None, default=None
         Seed of the order. An int gives the same folds each time.
     unlabeled : object, default=-1
         The marker in y; NaN and None mark too. Where y holds fractions, only NaN does.
     unlabeled_of_test_groups : {"drop", "keep"}, default="drop"
-        What becomes of unlabelled rows whose group (patient, query) is tested. ``"drop"`` leaves them out of that
-        training fold, so a model is tested on groups that it has never met, as it is when it is deployed to new ones.
+        What is done with unlabelled rows whose group (patient, query) is tested. ``"drop"`` leaves them out of that
+        training fold, so a model is tested on groups that are not in its training rows, as when it is used on new ones.
         ``"keep"`` trains on them, which is right where predictions are wanted for the unlabelled rows of known groups.
 
     See Also
@@ -102,7 +103,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
         Parameters
         ----------
         X : array-like of shape (N, d) or None
-            The rows; only a splitter of your own may look at them.
+            The rows; only a splitter of your own may use them.
         y : array-like of shape (N,)
             Labels, with the marker where there is none.
         groups : array-like of shape (N,) or None
@@ -148,7 +149,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
         ----------
         X, y, groups
             As for :meth:`split`. Only splitters such as ``LeaveOneOut``, which make as many folds as there are rows or
-            groups, look at them.
+            groups, use them.
 
         Returns
         -------
@@ -170,9 +171,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
             raise ValueError(
                 f"unlabeled_of_test_groups must be 'drop' or 'keep', got {self.unlabeled_of_test_groups!r}."
             )
-        repeats = self.n_repeats
-        if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1:
-            raise ValueError(f"n_repeats must be a positive integer, got {repeats!r}.")
+        repeats = positive_int(self.n_repeats, "n_repeats")
         if self._counts:
             if isinstance(self.cv, bool) or self.cv < 2:
                 raise ValueError(f"cv must be at least 2 folds, or a splitter, got {self.cv!r}.")
@@ -195,7 +194,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
             yield self.cv
             return
         shuffle = self.shuffle or self.n_repeats > 1
-        # One stream for all repeats, as in scikit-learn's repeated splitters; a single one hands the seed on.
+        # One stream for all repeats, as in scikit-learn's repeated splitters; a single one passes the seed on.
         seed = check_random_state(self.random_state) if self.n_repeats > 1 else self.random_state
         stratify = not is_continuous(target) if self.stratify == "auto" else self.stratify
         for _ in range(self.n_repeats):
@@ -242,7 +241,7 @@ def _folds(
 
 
 def _dealt(code: NDArray[np.intp], n_folds: int, shuffle: bool, seed: Any) -> PredefinedSplit:
-    """Deal the rows in the order of their classes: folds, and classes within folds, differ by one row at most."""
+    """Assign rows to folds by class: folds, and classes within folds, differ in size by one row at most."""
     rows = check_random_state(seed).permutation(code.size) if shuffle else np.arange(code.size)
     fold = np.empty(code.size, dtype=np.intp)
     fold[rows[np.argsort(code[rows], kind="stable")]] = np.arange(code.size) % n_folds

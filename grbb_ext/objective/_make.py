@@ -27,6 +27,7 @@ from grbb_ext.rules import (
     RULES,
     Corrected,
     DenseOperator,
+    Labeled,
     LabeledGradient,
     Laplacian,
     Paper,
@@ -36,6 +37,8 @@ from grbb_ext.rules import (
 )
 from grbb_ext.table import Table, read_table
 from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, sharpened, spread, teach
+
+_LARGEST_SQUARED_WEIGHT = 1e15
 
 # The paper joins nearest neighbours by edges of weight 1.
 _GRAPHS = {**GRAPHS, "paper": KNNGraph(weights="binary")}
@@ -408,6 +411,11 @@ def _rule_parts(
         of_row[unreachable] = 0.0
         weights = None if (of_row == 1.0).all() else of_row.astype(np.float32)
         return RuleParts(labeled, targets=_frozen(q.astype(np.float32)), weights=weights)
+    if weight is not None and weight.max() > _LARGEST_SQUARED_WEIGHT and not isinstance(rule, Labeled):
+        raise ValueError(
+            f"sample_weight holds {weight.max():.3g}; rule={rule.name!r} multiplies weights of labelled and unlabelled "
+            f"rows, which single precision takes up to {_LARGEST_SQUARED_WEIGHT:g}. Divide the weights by a constant."
+        )
     parts = RuleParts(labeled, unreachable=unreachable, weights=None if weight is None else weight.astype(np.float32))
     if laplacian_of_all:
         assert operator is not None

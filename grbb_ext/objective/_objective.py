@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats, class_probabilities
-from grbb_ext.objective._raw_scores import check_raw_scores, check_start
+from grbb_ext.objective._raw_scores import check_gradients, check_raw_scores, check_start
 from grbb_ext.rules import DenseOperator, RuleParts
 from grbb_ext.teacher import Lesson
 
@@ -104,8 +104,11 @@ class GRBBObjective:
         """
         H = check_raw_scores(raw_scores, self.n_rows_, self.n_outputs_, single_precision=data is not None)
         if data is not None:
-            check_start(H, data)
-        return self._rule(H)
+            check_start(H, data, self._labels)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            gradient, hessian = self._rule(H)
+        check_gradients(gradient, hessian)
+        return gradient, hessian
 
     @property
     def y_(self) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats
 
 _XGBOOST_DEFAULT_START = 0.5
@@ -40,14 +41,27 @@ def check_raw_scores(raw_scores: ArrayLike, n_rows: int, n_outputs: int, *, sing
         raise ValueError(_shape_message(H.shape, expected))
     if single_precision or H.dtype != np.float32:
         H = H.astype(np.float32 if single_precision else np.float64, copy=False)
-    # The sum is one pass and is finite unless an entry is not (or it overflows, which the second look settles).
-    if not np.isfinite(H.sum(dtype=np.float64)) and not np.isfinite(H).all():
+    if not _all_finite(H):
         bad = int(np.flatnonzero(~np.isfinite(H).reshape(n_rows, -1).all(axis=1))[0])
         raise ValueError(
             f"raw_scores are not finite (first at row {bad}). Training has diverged: lower the learning rate, or raise "
             "the booster's L2 regularisation (lambda, lambda_l2)."
         )
     return H
+
+
+def _all_finite(values: Floats) -> bool:
+    # The sum is one pass and is finite unless an entry is not (or it overflows, which the second look settles).
+    return bool(np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all())
+
+
+def check_gradients(gradient: Floats, hessian: Floats) -> None:
+    """Raise where a gradient or hessian is not finite: boosters would grow trees on it without a word."""
+    if not (_all_finite(gradient) and _all_finite(hessian)):
+        raise ValueError(
+            "Gradients are not finite: weights, lam or the scores are too large for single precision. Scale "
+            "sample_weight, class_weight, lam or the graph down."
+        )
 
 
 def _shape_message(shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
@@ -64,7 +78,7 @@ def _shape_message(shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
     )
 
 
-def check_start(H: Floats, data: Any) -> None:
+def check_start(H: Floats, data: Any, labels: Labels) -> None:
     """Look at what a booster passes along before its first round, i.e. while all scores are equal.
 
     Parameters
@@ -73,13 +87,16 @@ def check_start(H: Floats, data: Any) -> None:
         Checked scores.
     data : object
         The second argument of the objective.
+    labels : Labels
+        Those of the objective.
 
     Raises
     ------
     TypeError
         If the call has the order of scikit-learn's wrappers, (labels, scores).
     ValueError
-        If XGBoost starts at its default of 0.5, or the data set has weights, which a custom objective does not see.
+        If XGBoost starts at its default of 0.5, if the data set has weights, which boosters do not apply to a custom
+        objective, or if it has labels that are not those of y: its rows may stand in another order.
     """
     if isinstance(data, np.ndarray):
         raise TypeError(
@@ -100,4 +117,21 @@ def check_start(H: Floats, data: Any) -> None:
         raise ValueError(
             "The data set has weights, which boosters do not apply to a custom objective. Pass them to grbb_objective "
             "as sample_weight= and leave them out of the data set."
+        )
+    _check_labels(data, labels)
+
+
+def _check_labels(data: Any, labels: Labels) -> None:
+    """Refuse a data set whose labels contradict y; one number for all rows is a placeholder."""
+    given = data.get_label() if hasattr(data, "get_label") else None
+    if given is None or np.size(given) != labels.n_rows or (given == given[0]).all():
+        return
+    found = np.asarray(given, dtype=np.float32)[labels.labeled]
+    meant = [labels.targets if labels.targets.ndim == 1 else labels.targets.argmax(axis=1)]
+    if labels.classes is None or labels.classes.dtype.kind in "biuf":
+        meant.append(np.array(labels.y[labels.labeled].tolist()))
+    if not any(np.array_equal(found, one.astype(np.float32)) for one in meant):
+        raise ValueError(
+            "The labels of the data set are not those of y: its rows may stand in another order. Make it of the same "
+            "rows in the order of y, or leave its labels out."
         )

@@ -1,4 +1,4 @@
-"""A batch of rows on its way: who may leave, who buys what, who walks on."""
+"""The evaluation of one batch: descend the trees, stop rows that are done, choose what the others buy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Evaluation:
     batch : Batch
         The rows, with what is free.
     rule : StoppingRule or None
-        When rows may leave early.
+        When rows stop early.
     budget : ndarray of shape (n,) or None
         The most to spend on each row.
     unknown, order
@@ -37,7 +37,7 @@ class Evaluation:
     scores : ndarray of shape (n, n_outputs)
         Raw scores; NaN for failed rows.
     status : ndarray of str of shape (n,)
-        Why a row was left alone.
+        Why the evaluation of a row ended.
     trees : ndarray of int of shape (n,)
         Trees evaluated before the first open one, or those in the score of a confident row.
     """
@@ -57,14 +57,14 @@ class Evaluation:
         self.scores = np.full((n, forest.n_outputs), np.nan, dtype=forest.base.dtype)
         self.status = np.full(n, "", dtype="<U9")
         self.trees = np.zeros(n, dtype=np.intp)
-        # The rows on their way, their places, how many trees they have behind them, and how many they are to walk.
+        # The active rows, their places in the trees, the trees that they finished, and those to descend now.
         self._rows = np.arange(n)
         self._cursor = ForestCursor(forest, n)
         self._done = np.zeros(n, dtype=np.intp)
         self._horizon = np.full(n, forest.n_trees if rule is None else min(rule.step, forest.n_trees), dtype=np.intp)
 
     def run(self) -> None:
-        """Evaluate all rows as far as they go."""
+        """Evaluate all rows as far as the rule and the budget allow."""
         while self._rows.size:
             self._advance()
             self._let_leave()
@@ -82,11 +82,11 @@ class Evaluation:
 
     @property
     def _buys_all(self) -> bool:
-        """Whether a row buys whatever its walks need, because it will be read in any case."""
+        """Whether a row buys all features at which it stopped, because each of them will be read in any case."""
         return self.budget is None and not (self.rule is not None and self.rule.one_by_one)
 
     def _let_leave(self) -> None:
-        """Take rows that are done from those on their way."""
+        """Remove rows that are done from the active ones."""
         self._leave(self.batch.failed[self._rows], FAILED, None)
         finished = self._done == self.forest.n_trees
         if finished.any():
@@ -102,7 +102,7 @@ class Evaluation:
             self._apply(self.rule, at_horizon, horizon)
 
     def _apply(self, rule: StoppingRule, candidates: Bools, stop_tree: int) -> None:
-        """Let those of the candidates leave that the rule allows to."""
+        """Stop those of the candidates that the rule stops."""
         at = np.flatnonzero(candidates)
         if at.size == 0:
             return
@@ -116,7 +116,7 @@ class Evaluation:
             self._leave(mask, rule.status, scores[leaves])
 
     def _choose(self) -> Bools:
-        """Return the features to buy now, shape (rows, d); rows that can pay for none of those they need leave."""
+        """Return the features to buy now, shape (rows, d); rows that can afford none of those they need stop."""
         needed = self._cursor.needed(self._horizon)
         if self._buys_all:
             return needed
@@ -128,17 +128,17 @@ class Evaluation:
         return self._first(needed) if self.order == "trees" else self._worthiest(needed)
 
     def _worthiest(self, allowed: Bools) -> Bools:
-        """Mark for each row the feature that takes the most uncertainty away for its price."""
+        """Mark for each row the feature that removes the most uncertainty for its price."""
         price = self.batch.costs.marginals(self.batch.fetched[self._rows])
         spread = np.where(allowed, self._cursor.spread(self._horizon), -1.0)
-        # Among features that cost nothing now the one with the most open walks is as good as any.
+        # Features that cost nothing now come first, in any order.
         worth = np.where(price > 0, spread / np.where(price > 0, price, 1.0), np.where(allowed, np.inf, -1.0))
         chosen = np.zeros_like(allowed)
         chosen[np.arange(len(worth)), worth.argmax(axis=1)] = True
         return chosen
 
     def _first(self, allowed: Bools) -> Bools:
-        """Mark for each row the first allowed feature, in the order of the trees, at which a walk stands."""
+        """Mark for each row the first allowed feature, in the order of the trees, at which it stopped."""
         feature = self.forest.feature[self._cursor.nodes]
         row = np.arange(self._rows.size)
         candidate = (feature >= 0) & allowed[row, feature] & (np.arange(len(feature))[:, None] < self._horizon)
@@ -147,16 +147,16 @@ class Evaluation:
         return chosen
 
     def _estimate(self, at: NDArray[np.intp]) -> Floats:
-        """Return scores of rows with open walks."""
+        """Return estimates for rows that have not finished all trees."""
         cursor, rows = self._cursor.take(at), self._rows[at]
-        # Trees beyond the horizon have not been walked, but part of their features may be known.
+        # Trees beyond the horizon have not been descended, but part of their features may be known.
         cursor.advance(self.batch.X[rows], self.batch.known[rows])
         if self.unknown == "missing":
             cursor.advance(np.where(self.batch.known[rows], self.batch.X[rows], np.nan))
         return cursor.expected_scores()
 
     def _leave(self, mask: Bools, status: str, scores: Floats | None) -> None:
-        """Write down what is known of some rows and drop them."""
+        """Record the results of some rows, and remove them from the active ones."""
         if not mask.any():
             return
         leaving = self._rows[mask]

@@ -1,4 +1,4 @@
-"""Prediction that buys features while it walks down the trees."""
+"""Prediction that fetches, and pays for, the features that the trees reach."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext._checks import positive_int
 from grbb_ext._reporting import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
 from grbb_ext.forest import Forest, column_categories
@@ -21,9 +22,10 @@ from grbb_ext.table import Schema, Unseen, is_frame, read_column, read_table
 class OnDemandPredictor:
     r"""Predict with features that are fetched only for the rows whose paths need them.
 
-    A row walks down all trees at once and stops where it does not know a feature; the sources of that feature are
-    asked, and it walks on. Without a budget and an early exit the scores have the bits of the booster's, and the
-    sources asked for a row are those that ``costs.per_row(forest, X)`` counts. No source is asked twice for a row.
+    Each row descends all trees at once. Where a split needs a feature that has not been fetched, the row stops; the
+    sources of that feature are called, and the row continues. Without a budget and an early exit the scores are
+    bit-equal to the booster's, and what is spent on a row is ``costs.per_row(forest, X)``. No source is called twice
+    for a row.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class OnDemandPredictor:
     costs : FeatureCosts
         Which feature needs which sources, and their prices.
     fetch : mapping from source to callable
-        ``fetch[source](row_ids)`` gets an array of row ids and returns what the source knows of these rows, in order:
+        ``fetch[source](row_ids)`` gets an array of row ids and returns the values of these rows, in order:
 
         - a dict or DataFrame from feature (its name, or its index where the costs go by index) to values,
         - or an array with a column for each feature that needs this source alone, in the order of the model's columns,
@@ -40,35 +42,36 @@ class OnDemandPredictor:
 
         Values are numbers; NaN is a missing value, and categories are the codes that the model was trained on. A
         feature with several sources may be returned by any of them (the last one counts), and is used once all have
-        been asked. Columns of features that do not need the source are ignored. Other names are kept for `derive`.
+        been called. Columns of features that do not need the source are ignored. Other names are kept for `derive`.
     derive : mapping from feature to callable, default=None
-        ``derive[feature](columns)`` computes a feature once all of its sources have been asked. It gets a dict with all
-        columns that are there for these rows, free features and other names that sources returned among them.
+        ``derive[feature](columns)`` computes a feature once all of its sources have been called. It gets a dict with
+        all columns of these rows so far, free features and other names that sources returned among them.
     budget_per_row : float or array-like of shape (N,), default=None
-        The most to spend on a row. Features are then bought one after the other (see `order`), each if it fits. A row
-        that can pay for nothing that it needs is answered from what is known, and its status is ``"budget"``.
+        The most to spend on a row; the total never exceeds it. Features are then bought one after the other (see
+        `order`), each if it fits. When no feature that a row needs is affordable, its score is estimated from what has
+        been fetched, and its status is ``"budget"``.
     early_exit : {"decision"}, float or None, default=None
-        ``"decision"`` stops a row when the leaves that it can still reach leave no doubt about the class: the class is
-        that of the whole forest, always. A number stops a row once the probability of a class exceeds it after some
-        trees (Cambazoglu et al. 2010, the paper's Early-exit): cheaper, but the class may differ.
+        ``"decision"`` stops a row when all leaves that it can still reach give the same class: the class is always that
+        of the whole forest. A number stops a row once the probability of a class exceeds it after some trees
+        (Cambazoglu et al. 2010, the paper's Early-exit): cheaper, but the class may differ.
     exit_every : int, default=10
-        Trees (for each class) between two looks at the probability.
+        Trees (for each class) between two checks of the probability.
     decision_threshold : float, default=0
         The raw score above which ``"decision"`` counts a row as positive, with one output.
     unknown : {"mean", "missing"}, default="mean"
-        How a walk that stands before an unknown feature counts in an estimate: with the mean of the leaves below, by
-        training weight, or by going on as if all unknown values were missing, as the booster would.
+        What a tree that stopped at an unknown feature adds to an estimate: the mean of the leaves below, weighted by
+        training rows, or the leaf that the booster reaches when all unknown values are missing.
     order : {"worth", "trees"}, default="worth"
-        What to buy first where not all will be bought, with a budget or ``"decision"``: the feature before which the
-        most uncertainty for its price waits (the distance between the largest and the smallest leaf below each walk
-        that stands before it, added up), or the first one in the order of the trees.
+        What to buy first where not all will be bought, with a budget or ``"decision"``: the feature that removes the
+        most uncertainty for its price (the difference between the largest and the smallest leaf below, summed over the
+        trees that stopped at it), or the first one in the order of the trees.
     batch_size : int, default=16384
         Rows that are evaluated together. Every source is called at most a few times for each batch.
     on_error : {"raise", "return"}, default="raise"
         What to do when a source fails: in both cases all other rows are evaluated to the end. Then a
         :class:`FetchError` that holds the result is raised, or the result with its ``errors`` is returned.
     verbose : bool, default=True
-        Draw a progress bar on what takes more than a few seconds.
+        Draw a progress bar if prediction takes more than a few seconds.
 
     References
     ----------
@@ -109,33 +112,30 @@ class OnDemandPredictor:
         on_error: Literal["raise", "return"] = "raise",
         verbose: bool = True,
     ) -> None:
-        if unknown not in ("mean", "missing"):
-            raise ValueError(f"unknown must be 'mean' or 'missing', got {unknown!r}.")
-        if order not in ("worth", "trees"):
-            raise ValueError(f"order must be 'worth' or 'trees', got {order!r}.")
-        if on_error not in ("raise", "return"):
-            raise ValueError(f"on_error must be 'raise' or 'return', got {on_error!r}.")
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size!r}.")
-        by_index = isinstance(costs.features[0], int) or forest.feature_names is None
-        self.forest = forest
-        self.costs = costs.bind(forest.n_features if by_index else list(forest.feature_names or ()))
+        for name, value, allowed in (
+            ("unknown", unknown, ("mean", "missing")),
+            ("order", order, ("worth", "trees")),
+            ("on_error", on_error, ("raise", "return")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name} must be {allowed[0]!r} or {allowed[1]!r}, got {value!r}.")
+        self.forest, self.costs = forest, costs.bind(forest)
         self.fetch, self.derive = dict(fetch), dict(derive or {})
         self.budget_per_row = budget_per_row
         self.rule: StoppingRule | None = make_rule(forest, early_exit, exit_every, decision_threshold)
         self.unknown, self.order = unknown, order
-        self.batch_size, self.on_error, self.verbose = int(batch_size), on_error, verbose
+        self.batch_size, self.on_error, self.verbose = positive_int(batch_size, "batch_size"), on_error, verbose
         self._categories = column_categories(forest) or {}
         self._unseen: Unseen = "error" if forest.library == "xgboost" else "missing"
         self._check_callables()
 
     def predict(self, rows: ArrayLike, free: Any = None) -> OnDemandResult:
-        """Predict rows and say what was spent on them.
+        """Predict rows, and return what was spent on them.
 
         Parameters
         ----------
         rows : array-like of shape (N,)
-            Row ids, each once: whatever the sources understand (numbers, text).
+            Row ids, each once: numbers or text that the sources accept.
         free : mapping, frame or array-like of shape (N, d), default=None
             Features that need no source: columns by name, or an array with all columns of the model, of which only the
             free ones are read. Not needed where the forest uses none.
@@ -143,7 +143,7 @@ class OnDemandPredictor:
         Returns
         -------
         OnDemandResult
-            Scores, status and bill of each row, in the order of `rows`.
+            Scores, status and cost of each row, in the order of `rows`.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class OnDemandPredictor:
         return result
 
     def iterate(self, rows: ArrayLike, free: Any = None) -> Iterator[OnDemandResult]:
-        """Yield the results of batches as they are ready, so that an interruption loses none; errors are not raised.
+        """Yield the results of batches as they are ready, so that an interruption loses none. Errors are not raised.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class OnDemandPredictor:
         )
 
     def _check_callables(self) -> None:
-        """Refuse sources that are unknown or not there before anything is paid."""
+        """Refuse unknown and missing sources before anything is paid."""
         for name in self.fetch:
             if name not in self.costs.sources:
                 raise ValueError(unknown_name(name, self.costs.sources, "source"))
@@ -229,7 +229,7 @@ class OnDemandPredictor:
         if free is None:
             raise ValueError(f"The forest uses {shorten(names)}, which need no source: pass them as free=.")
         if isinstance(free, Mapping) or is_frame(free, "free"):
-            given = by_name(free)
+            given = by_name(free, "free")
             absent = [name for name in names if name not in given]
             if absent:
                 raise ValueError(f"free lacks {shorten(absent)}, which the forest uses and no source returns.")
@@ -243,7 +243,7 @@ class OnDemandPredictor:
             if table.values.shape != (n, self.forest.n_features):
                 raise ValueError(
                     f"free must have shape {(n, self.forest.n_features)} as an array (only its free columns are read), "
-                    f"got {table.values.shape}. A dict with the free features alone will do, too."
+                    f"got {table.values.shape}. A dict with the free features alone is accepted, too."
                 )
             array = table.values.toarray() if sp.issparse(table.values) else table.values
             columns = {j: array[:, j] for j in wanted}

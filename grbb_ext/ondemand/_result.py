@@ -1,4 +1,4 @@
-"""What a prediction on demand returns, and when it may stop early."""
+"""The result of a prediction on demand, and the rules by which a row stops early."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext._checks import positive_int
 from grbb_ext.forest import Forest, ForestCursor
 
 Floats = NDArray[np.floating[Any]]
@@ -19,14 +20,14 @@ FINISHED, DECIDED, CONFIDENT, BUDGET, FAILED = "finished", "decided", "confident
 
 
 class StoppingRule(Protocol):
-    """A rule for leaving early.
+    """A rule by which rows stop early.
 
     Attributes
     ----------
     status : str
-        The status of rows that leave.
+        The status of rows that stop.
     step : int
-        A row that has evaluated this many more trees is looked at again.
+        A row is checked again after this many more trees.
     one_by_one : bool
         Whether each single purchase may be the last one.
     """
@@ -36,7 +37,7 @@ class StoppingRule(Protocol):
     one_by_one: bool
 
     def leaves(self, cursor: ForestCursor, stop_tree: int) -> tuple[Bools, Floats | None]:
-        """Return which rows may leave, and their scores unless those are to be estimated.
+        """Return which rows stop, and their scores unless those are to be estimated.
 
         Parameters
         ----------
@@ -48,7 +49,7 @@ class StoppingRule(Protocol):
 
 
 class DecisionRule:
-    """Leave once the reachable leaves leave no doubt about the class.
+    """Stop once all reachable leaves give the same class.
 
     With one output the class is positive above `threshold`; with more it is the first of the largest, as by ``argmax``.
     """
@@ -60,12 +61,12 @@ class DecisionRule:
         self.step, self.threshold = forest.n_trees, threshold
 
     def leaves(self, cursor: ForestCursor, stop_tree: int) -> tuple[Bools, Floats | None]:
-        """Return which rows have their class."""
+        """Return which rows have a certain class."""
         return decided(*cursor.bounds(), self.threshold), None
 
 
 class ConfidenceRule:
-    """Leave once the probability of a class, after every `exit_every` rounds of trees, exceeds `confidence`."""
+    """Stop once the probability of a class, checked every `exit_every` rounds of trees, exceeds `confidence`."""
 
     status = CONFIDENT
     one_by_one = False
@@ -75,14 +76,14 @@ class ConfidenceRule:
         self.step = exit_every * forest.trees_per_round
 
     def leaves(self, cursor: ForestCursor, stop_tree: int) -> tuple[Bools, Floats | None]:
-        """Return which rows are sure enough, and their scores so far."""
+        """Return the rows above the probability, and their scores so far."""
         scores = cursor.raw_scores(stop_tree=stop_tree)
         n_rounds = stop_tree / self.forest.trees_per_round if self.forest.averaged else 1.0
         return confidence(scores / n_rounds) > self.confidence, scores
 
 
 def decided(lowest: Floats, highest: Floats, threshold: float = 0.0) -> Bools:
-    """Return which rows have their class, given bounds of their scores.
+    """Return which rows have a certain class, given bounds of their scores.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def confidence(scores: Floats) -> NDArray[np.float64]:
 
 
 def make_rule(forest: Forest, early_exit: Any, exit_every: int, decision_threshold: float) -> StoppingRule | None:
-    """Return the rule that `early_exit` names, None for none."""
+    """Return the rule that `early_exit` names; None is no rule."""
     if early_exit is None:
         return None
     if isinstance(early_exit, str):
@@ -127,9 +128,7 @@ def make_rule(forest: Forest, early_exit: Any, exit_every: int, decision_thresho
         return DecisionRule(forest, float(decision_threshold))
     if not 0 < float(early_exit) < 1:
         raise ValueError(f"early_exit must be a probability between 0 and 1, got {early_exit!r}.")
-    if exit_every < 1:
-        raise ValueError(f"exit_every must be at least 1, got {exit_every!r}.")
-    return ConfidenceRule(forest, float(early_exit), int(exit_every))
+    return ConfidenceRule(forest, float(early_exit), positive_int(exit_every, "exit_every"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,14 +142,14 @@ class OnDemandResult:
     raw_scores : ndarray of shape (N,), or (N, K) with K outputs
         Raw scores; NaN for failed rows. What they are depends on `status`.
     status : ndarray of str of shape (N,)
-        ``"finished"``: every tree was evaluated, the score has the bits of the booster's. ``"decided"``: the class is
+        ``"finished"``: every tree was evaluated, the score is bit-equal to the booster's. ``"decided"``: the class is
         certain, the score is an estimate on its side. ``"confident"``: the score of the trees that were evaluated.
         ``"budget"``: the budget ran out, the score is an estimate from what is known. ``"failed"``: a source failed.
     trees : ndarray of int of shape (N,)
         How many trees were evaluated before the first open one; all of them for finished rows, and those that make up
         the score for confident ones.
     fetched : ndarray of bool of shape (N, n_sources)
-        Which sources were asked for which row. A source that failed was asked, too.
+        Which sources were called for which row, those that failed among them.
     spent : ndarray of shape (N,)
         Their price.
     sources : tuple of str or int
@@ -174,7 +173,7 @@ class OnDemandResult:
         return np.asarray(self.status == FINISHED)
 
     def rows_fetched(self) -> dict[Any, int]:
-        """Return for how many rows each source was asked."""
+        """Return for how many rows each source was called."""
         return dict(zip(self.sources, self.fetched.sum(axis=0).tolist(), strict=True))
 
     def __len__(self) -> int:
@@ -195,7 +194,7 @@ class FetchError(RuntimeError):
     source : str or int
         The source, or the derived feature.
     failed_rows : ndarray
-        Ids of the rows that it was asked for.
+        Ids of the rows that it was called for.
     result : OnDemandResult or None
         The result for all rows. Those of failed calls have status ``"failed"``; all others were evaluated to the end.
     """

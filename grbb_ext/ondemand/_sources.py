@@ -1,4 +1,4 @@
-"""What is known of a batch of rows, and how sources add to it."""
+"""The values of a batch of rows as sources return them, and what was paid for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.ondemand._result import FetchError, list_rows
-from grbb_ext.table import Unseen, is_frame, read_column
+from grbb_ext.table import Unseen, column_names, is_frame, read_column
 
 Bools = NDArray[np.bool_]
 Fetch = Callable[[NDArray[Any]], Any]
@@ -35,8 +35,8 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     """
     if returned is None:
         return {}
-    if isinstance(returned, Mapping) or is_frame(returned, "It"):
-        return by_name(returned)
+    if isinstance(returned, Mapping) or is_frame(returned, "it"):
+        return by_name(returned, "it")
     array = np.asanyarray(returned)
     if array.dtype.kind in "US" and not isinstance(returned, np.ndarray):
         array = np.asarray(returned, dtype=object)
@@ -50,18 +50,17 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     return {name: array[:, j] for j, name in enumerate(own)}
 
 
-def by_name(given: Any) -> dict[Any, Any]:
+def by_name(given: Any, name: str) -> dict[Any, Any]:
     """Return the columns of a mapping or a frame by name.
 
     Examples
     --------
-    >>> by_name({"a": [1.0]})
+    >>> by_name({"a": [1.0]}, "free")
     {'a': [1.0]}
     """
     if isinstance(given, Mapping):
         return dict(given)
-    names = given.column_names if hasattr(given, "column_names") else given.columns
-    return {name: given[name] for name in names}
+    return {column: given[column] for column in column_names(given, name) or given.columns}
 
 
 class Batch:
@@ -91,7 +90,7 @@ class Batch:
     known : ndarray of bool of shape (n, d)
         Which values may be read.
     fetched : ndarray of bool of shape (n, n_sources)
-        Which sources were asked.
+        Which sources were called.
     failed : ndarray of bool of shape (n,)
         Rows of calls that failed.
     errors : list of FetchError
@@ -128,9 +127,9 @@ class Batch:
         self.present[:, feature] = self.known[:, feature] = True
 
     def buy(self, source: int, rows: Rows) -> None:
-        """Ask a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`.
+        """Call a source for some rows, given by position; a failure marks these rows and is kept in :attr:`errors`.
 
-        Rows that have failed before are left out: they will get no score.
+        Rows that have failed before are left out: they get no score.
         """
         rows = rows[~self.failed[rows]] if self.errors else rows
         if rows.size == 0:
@@ -198,7 +197,7 @@ class Batch:
                 self._extra.setdefault(name, empty)[rows] = array
 
     def _columns(self, rows: Rows) -> dict[Any, NDArray[Any]]:
-        """Return all that is there for some rows, by name; NaN where a source was not asked."""
+        """Return all values of some rows, by name; NaN where a source was not called."""
         features = {name: self.X[rows, j] for j, name in enumerate(self.costs.features) if self.present[rows, j].any()}
         return features | {name: values[rows] for name, values in self._extra.items()}
 

@@ -234,7 +234,7 @@ class CostCurveDisplay:
                     lw=1,
                 )
             )
-        if name is None:  # one grey key stands for the points of all colours
+        if name is None:  # one grey key for the points of all colours
             label = f"all rounds of a {self._what() or 'setting'}" + (
                 "" if np.isnan(error).all() else ", ± standard error"
             )
@@ -270,7 +270,7 @@ class CostCurveDisplay:
         (self.best_,) = ax.plot([t + 1], [score[m, t]], **mark)
         ax.set_xlabel("boosting rounds")
         if ax.get_xscale() == "linear":  # there is no half round
-            ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+            ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
 
     def _what(self) -> str:
         """Return what the settings are, "mu" or "budget"; empty where they are both."""

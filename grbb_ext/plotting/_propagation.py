@@ -1,4 +1,4 @@
-"""Rows in the plane, coloured by what the labels tell them."""
+"""Rows in the plane, coloured by their propagated labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.plotting._curves import legend_above, legend_right
-from grbb_ext.table import Schema, Table, graph_columns, is_frame, prepare_columns, read_frame
+from grbb_ext.table import DistanceSpace, read_table
 
 
 def plane(X: Any) -> tuple[NDArray[np.float64], tuple[str, str]]:
@@ -30,19 +30,16 @@ def plane(X: Any) -> tuple[NDArray[np.float64], tuple[str, str]]:
     >>> coordinates.shape, names
     ((3, 2), ('component 1 (93 % of the variance)', 'component 2 (7 %)'))
     """
-    if is_frame(X):
-        table, names = read_frame(X, ()), [str(name) for name in X.columns]
-    else:
-        values = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-        table, names = Table(values, Schema()), [f"column {j}" for j in range(values.shape[-1])]
-    if len(table.values.shape) != 2 or table.values.shape[1] < 2:
+    table = read_table(X)
+    names = table.schema.names or [f"column {j}" for j in range(table.n_columns)]
+    if table.n_columns < 2:
         raise ValueError(f"X must have at least two columns, got shape {table.values.shape}. Pass coordinates=.")
     if table.values.shape[1] == 2 and not table.schema.categorical and not hasattr(table.values, "tocsr"):
         return np.asarray(table.values, dtype=np.float64), (names[0], names[1])
-    columns, scale = graph_columns(table)
-    pca = PCA(2, random_state=0).fit(prepare_columns(columns, scale))
+    _, points = DistanceSpace.fit_transform(table, warn_missing=False)
+    pca = PCA(2, random_state=0).fit(points)
     share = np.nan_to_num(pca.explained_variance_ratio_)  # rows that are all equal have none
-    coordinates = pca.transform(prepare_columns(columns, scale))
+    coordinates = pca.transform(points)
     return np.asarray(coordinates, dtype=np.float64), (
         f"component 1 ({share[0]:.0%} of the variance)".replace("%", " %"),
         f"component 2 ({share[1]:.0%})".replace("%", " %"),
@@ -59,12 +56,12 @@ _MARK = {"s": 60, "edgecolors": "black", "lw": 1.2}
 
 
 class PropagationDisplay:
-    r"""What the labels tell every row, drawn in the plane; labelled rows are marked.
+    r"""The propagated labels of every row, drawn in the plane; labelled rows are marked.
 
     With two classes, or for regression, the colour of a row is its propagated negative gradient -g: the direction and
-    strength in which the next tree is asked to move its score. With more classes it is the class that the row is told,
-    the largest entry of q = mean(H) - g (the target of the round), and the opacity grows from q = 1/K to q = 1. Make it
-    with :meth:`from_objective` or :meth:`from_estimator`; the constructor takes numbers only.
+    size of the step that the next tree is fitted to. With more classes it is the class of the largest entry of
+    q = mean(H) - g (the target of the round), and the opacity grows from q = 1/K to q = 1. Make it with
+    :meth:`from_objective` or :meth:`from_estimator`; the constructor takes numbers only.
 
     Parameters
     ----------
@@ -193,7 +190,7 @@ class PropagationDisplay:
         ax: Any = None,
         **keywords: Any,
     ) -> PropagationDisplay:
-        """Draw what the labels told the rows that an estimator was fitted to.
+        """Draw the propagated labels of the rows that an estimator was fitted to.
 
         Parameters
         ----------
@@ -245,7 +242,7 @@ class PropagationDisplay:
         if self.unreachable.size:
             at = self.unreachable
             ax.scatter(x[at], y[at], marker="x", color="0.5", s=16, lw=0.8, label=f"out of reach ({at.size})")
-        # The key of labelled rows stands for all of their colours.
+        # One key for labelled rows of all colours.
         ax.scatter([], [], c="white", label=f"labelled ({self.labeled.size})", **_MARK)
         if self.value.ndim == 1:
             legend_above(ax)
@@ -275,13 +272,13 @@ class PropagationDisplay:
         palette = colormaps[cmap] if isinstance(cmap, str) else cmap
         qualitative = getattr(palette, "N", 256) < 256
         colors = palette(np.arange(K) if qualitative else np.linspace(0, 1, K))
-        told, strength = self.value.argmax(axis=1), self.value.max(axis=1)
-        color = colors[told].copy()
+        largest, strength = self.value.argmax(axis=1), self.value.max(axis=1)
+        color = colors[largest].copy()
         color[:, 3] = _FAINTEST + (1 - _FAINTEST) * np.clip((strength - 1 / K) / (1 - 1 / K), 0.0, 1.0)
         order = np.argsort(strength, kind="stable")
         self.points_ = ax.scatter(x[order], y[order], c=color[order], **style)
         at = self.labeled
-        self.labeled_ = ax.scatter(x[at], y[at], c=colors[told[at]], **_MARK)
+        self.labeled_ = ax.scatter(x[at], y[at], c=colors[largest[at]], **_MARK)
         if K <= _KEYS:
             for name, shade in zip(self.classes, colors, strict=True):
                 ax.scatter([], [], color=shade, s=30, label=str(name))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext._spec import Spec
 from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.graph import check_graph, reachable_rows
-from grbb_ext.propagation._solvers import ConjugateGradientSolver, DirectSolver, SolverError
+from grbb_ext.propagation._solvers import ILL_CONDITIONED, ConjugateGradientSolver, DirectSolver, SolverError
 
 Apply = Callable[[NDArray[Any]], NDArray[Any]]
 Index = NDArray[np.intp]
@@ -162,6 +162,8 @@ class Propagation(ABC):
         if self.free.size:
             columns = given.reshape(given.shape[0], -1)
             extended[self.free] = self._extend_free(columns).reshape(-1, *given.shape[1:])
+        if not np.isfinite(extended).all():
+            raise SolverError(f"The extended values are not finite. {ILL_CONDITIONED}")
         return extended
 
     def dense(self) -> NDArray[np.float32]:
@@ -236,10 +238,9 @@ class Propagation(ABC):
     def _check_row_sums(self, sums: NDArray[np.float64]) -> None:
         """Raise unless P 1 = 1: an error in the solution that the residual alone does not show."""
         error = distance_from_one(sums)
-        if error > self._allowed:
+        if not error <= self._allowed:
             raise SolverError(
-                f"The rows of P sum to 1 only within {error:.1e} (wanted {self._allowed:.1e}): the graph is too badly "
-                "conditioned for this tolerance. Pass a smaller tol, or solver='direct'."
+                f"The rows of P sum to 1 only within {error:.1e} (wanted {self._allowed:.1e}). {ILL_CONDITIONED}"
             )
 
     def __getstate__(self) -> dict[str, Any]:

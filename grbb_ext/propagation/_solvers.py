@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
+ILL_CONDITIONED = (
+    "Some rows hang on edges that are lighter than the others by many orders of magnitude: drop such edges, or use "
+    "propagation='smooth', which any graph suits."
+)
+
 
 class SolverError(RuntimeError):
     """A linear system could not be solved to the tolerance asked for."""
@@ -80,8 +85,7 @@ class ConjugateGradientSolver:
         worst = float(np.sqrt((squared_residual / np.maximum(target, np.finfo(float).tiny)).max())) * self._tol
         raise SolverError(
             f"Conjugate gradients stopped after {self._max_iter} iterations at a relative residual of {worst:.1e} "
-            f"(wanted {self._tol:.1e}). Pass a larger tol, or solver='direct'; edge weights that differ by many orders "
-            "of magnitude are the usual cause."
+            f"(wanted {self._tol:.1e}). {ILL_CONDITIONED}"
         )
 
 
@@ -105,9 +109,12 @@ class DirectSolver:
 
     def __init__(self, A: sp.csr_array) -> None:
         # The minimum-degree ordering of A + A^T with diagonal pivots is the right one for a symmetric positive A.
-        self._factor = splu(
-            sp.csc_array(A), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
+        try:
+            self._factor = splu(
+                sp.csc_array(A), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            )
+        except RuntimeError as error:  # "Factor is exactly singular"
+            raise SolverError(f"The graph cannot be solved directly ({error}). {ILL_CONDITIONED}") from error
 
     def __call__(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the solution for each column of `B`."""

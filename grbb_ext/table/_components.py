@@ -189,8 +189,3 @@ class PrincipalComponents:
 
         in_threads(fill, row_blocks(X.shape[0]), n_jobs=n_jobs)
         return result
-
-
-def principal_columns(X: Matrix, n_components: int | None, widened: Any = None, n_jobs: int | None = 1) -> Matrix:
-    """Return the principal components of rows: the old name of :class:`PrincipalComponents`."""
-    return PrincipalComponents.fit(X, n_components, widened)(X, n_jobs)

@@ -20,6 +20,8 @@ Encoded = Literal["always", "only without numbers"]
 # quartile of all that vary.
 _COMMENSURATE = 4.0
 _ROWS_PER_BLOCK = 65_536
+# Squares of smaller standard deviations are 0, or nearly.
+_FAINT = 1e-140
 # One-hot columns beyond which the matrix is kept sparse.
 _DENSE_UP_TO = 256
 # Rows that medians are taken of where no row of the fit needs them.
@@ -149,7 +151,7 @@ class DistanceSpace:
             numbers = space._one_hot(table)[0]
         if always and levels and scale is not None:
             scale = "standard"
-        factors = column_factors(numbers, scale)
+        factors = _column_factors(numbers, scale)
         space = cls(medians, factors, tuple(levels), sparse, PrincipalComponents(), categories)
         matrix = space._joined(numbers, table)
         scores = NormalScores(matrix) if normal_scores and scale is not None and not sp.issparse(matrix) else None
@@ -242,14 +244,14 @@ def _warn_missing(numbers: Matrix) -> None:
         )
 
 
-def column_factors(matrix: Matrix, scale: Scale) -> NDArray[Any] | None:
+def _column_factors(matrix: Matrix, scale: Scale) -> NDArray[Any] | None:
     """Return what each column of a finite matrix is multiplied by, or None where columns are left alone.
 
     Examples
     --------
-    >>> column_factors(np.array([[1.0, 1000.0], [3.0, 5000.0]]), "auto").tolist()
+    >>> _column_factors(np.array([[1.0, 1000.0], [3.0, 5000.0]]), "auto").tolist()
     [1.0, 0.0005]
-    >>> column_factors(np.array([[1e-200, 1.0], [3e-200, 3.0]]), "auto").tolist()
+    >>> _column_factors(np.array([[1e-200, 1.0], [3e-200, 3.0]]), "auto").tolist()
     [1e+200, 1.0]
     """
     if scale is None or 0 in matrix.shape:
@@ -291,49 +293,3 @@ def _column_statistics(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float
         exponent = max(int(np.floor(np.log2(spread[j]))), -1000)
         deviation[j] = np.ldexp(np.std(np.ldexp(column, -exponent)), exponent)
     return spread, deviation
-
-
-_FAINT = 1e-140
-
-
-def fill_missing(values: Matrix) -> Matrix:
-    """Replace NaN by the column's median, or by 0 in a sparse matrix, without a warning.
-
-    Examples
-    --------
-    >>> fill_missing(np.array([[1.0], [np.nan], [3.0], [4.0]])).ravel().tolist()
-    [1.0, 3.0, 3.0, 4.0]
-    """
-    if sp.issparse(values):
-        return without_missing(values)
-    missing = np.isnan(values)
-    return np.where(missing, _medians(values), values) if missing.any() else values
-
-
-def prepare_columns(X: Any, scale: Scale) -> Matrix:
-    """Return X as finite floats, with every column divided by its standard deviation where `scale` asks for it.
-
-    Examples
-    --------
-    >>> prepare_columns([[1.0, 1000.0], [3.0, 5000.0]], scale="auto").tolist()
-    [[1.0, 0.5], [3.0, 2.5]]
-    """
-    from grbb_ext.table._read import read_table
-
-    return DistanceSpace.fit_transform(read_table(X), scale=scale)[1]
-
-
-def graph_columns(table: Table, scale: Scale = "auto") -> tuple[Matrix, Scale]:
-    """Return the rows as distances should see them, and the scaling that is left to do.
-
-    Examples
-    --------
-    >>> from grbb_ext.table import Schema
-    >>> rows = np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, np.nan]])
-    >>> matrix, scale = graph_columns(Table(rows, Schema(categorical=(1,))), scale=None)
-    >>> matrix.tolist()
-    [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0], [2.0, 0.0, 0.0]]
-    """
-    if not table.schema.categorical:
-        return fill_missing(table.values), scale
-    return DistanceSpace.fit_transform(table, scale=scale, warn_missing=False)[1], None

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, time, timedelta
-from numbers import Complex, Integral, Number, Real
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext.table._table import NO_SPARSE_CATEGORIES, Index, Matrix, Schema, Table
-
-Unseen = Literal["error", "missing"]
-
-_LARGEST = float(np.finfo(np.float32).max)
-# Codes are exact in single precision below.
-_CODES = 2**24
+from grbb_ext.table._columns import (
+    Unseen,
+    as_numbers_or_categories,
+    check_codes,
+    check_kind,
+    check_numbers,
+    held_numbers,
+    known_codes,
+)
+from grbb_ext.table._table import NO_SPARSE_CATEGORIES, Matrix, Schema, Table
 
 
 def read_table(
@@ -103,11 +105,11 @@ def read_table(
         values = values.copy()
         numbers: Any = values.data if sp.issparse(values) else values
         numbers[numbers == missing] = np.nan
-    _check_numbers(values, where)
+    check_numbers(values, where)
     if found.categorical and sp.issparse(values):
         raise ValueError(NO_SPARSE_CATEGORIES)
     for j in found.categorical if source.matrix is not None else set(found.categorical) - set(found.categories):
-        values = _check_codes(values, j, found.categories.get(j), unseen, where(j))
+        values = check_codes(values, j, found.categories.get(j), unseen, where(j))
     return Table(values, found)
 
 
@@ -233,15 +235,15 @@ def _listed(categorical: Any, source: _Source) -> set[int]:
     if isinstance(categorical, str) and categorical == "from_dtype":
         return set()
     names = [label.strip("'\"") for label in source.labels] if source.names is None else list(source.names)
-    return column_positions([] if categorical is None else categorical, names or None, source.shape[1])
+    return _positions([] if categorical is None else categorical, names or None, source.shape[1])
 
 
-def column_positions(listed: Any, names: Sequence[str] | None, n_columns: int) -> set[int]:
+def _positions(listed: Any, names: Sequence[str] | None, n_columns: int) -> set[int]:
     """Return the positions of columns that are listed by name, by position or by a truth value for each.
 
     Examples
     --------
-    >>> sorted(column_positions(["b", 0], ["a", "b"], 2)), sorted(column_positions([True, False], None, 2))
+    >>> sorted(_positions(["b", 0], ["a", "b"], 2)), sorted(_positions([True, False], None, 2))
     ([0, 1], [0])
     """
     if isinstance(listed, (str, bytes)) or np.ndim(listed) != 1:
@@ -271,7 +273,7 @@ def column_positions(listed: Any, names: Sequence[str] | None, n_columns: int) -
 def _floats(matrix: Matrix, where: Callable[[int], str]) -> Matrix:
     if matrix.dtype in (np.float32, np.float64):
         return matrix
-    _check_kind(matrix.dtype.kind, where(0))
+    check_kind(matrix.dtype.kind, where(0))
     return matrix.astype(np.float64)
 
 
@@ -282,246 +284,19 @@ def _read_columns(
     categories: dict[int, tuple[Any, ...]] = {}
     for j, column in enumerate(source.columns):
         known = None if schema is None else schema.categories.get(j)
-        read = _read_column(column, known is not None or (source.is_frame and j in listed), where(j))
+        read = as_numbers_or_categories(column, known is not None or (source.is_frame and j in listed), where(j))
         if isinstance(read, np.ndarray):
             values[:, j] = read
             continue
         if known is None and schema is not None:
-            raise ValueError(_held_numbers(where(j)))
+            raise ValueError(held_numbers(where(j)))
         if known is None and not read.present:
             raise ValueError(f"{where(j)} is categorical and has no category. Drop it.")
         categories[j] = tuple(read.present) if known is None else known
-        values[:, j] = _known_codes(read, categories[j], unseen, where(j))
+        values[:, j] = known_codes(read, categories[j], unseen, where(j))
     positions = tuple(sorted(set(categories) | listed))
     found = schema or Schema(positions, categories, source.names, source.shape[1])
     return np.ascontiguousarray(values), found
-
-
-@dataclass(frozen=True)
-class _Categories:
-    """A categorical column: positions among the categories that are present, -1 where missing."""
-
-    codes: Index
-    present: list[Any]
-
-
-def _read_column(column: Any, as_categories: bool, where: str) -> NDArray[Any] | _Categories:
-    """Read one column as numbers or, if its type or the caller says so, as categories."""
-    kind = str(getattr(column, "dtype", getattr(column, "type", "")))
-    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas: no value is looked at
-        return _Categories(np.asarray(column.cat.codes, dtype=np.intp), column.cat.categories.to_list())
-    as_categories = as_categories or kind.startswith(("Categorical", "Enum", "dictionary<"))
-    values = _as_array(column, kind, where)
-    read = _read_objects(values, where) if values.dtype.kind == "O" else _read_plain(values, where)
-    if isinstance(read, np.ndarray) and as_categories:
-        read = _read_plain_categories(read)
-    if kind.startswith("Enum") and isinstance(read, _Categories):
-        listed = column.dtype.categories.to_list()
-        place = {category: code for code, category in enumerate(listed)}
-        codes = np.array([place[category] for category in read.present] + [-1], dtype=np.intp)
-        return _Categories(codes[read.codes], listed)
-    return read
-
-
-def _as_array(column: Any, kind: str, where: str) -> NDArray[Any]:
-    if isinstance(column, np.ndarray):
-        values = column
-    elif hasattr(column, "to_pylist"):  # pyarrow
-        if kind.startswith("dictionary<"):
-            values = np.fromiter(column.to_pylist(), dtype=object, count=len(column))
-        else:
-            values = column.to_numpy(zero_copy_only=False)
-    else:
-        of_type = getattr(column.dtype, "kind", "")  # of pandas
-        _check_kind(of_type, where)
-        nullable = of_type in tuple("biuf") and not isinstance(column.dtype, np.dtype)
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else column.to_numpy()
-    if values.ndim != 1:
-        raise TypeError(f"{where} holds several values in each row: argument must be a string or a number.")
-    return values.astype(object) if values.dtype.kind in "TV" else values
-
-
-def _check_kind(kind: str, where: str) -> None:
-    if kind in ("m", "M"):
-        raise ValueError(
-            f"{where} holds dates or durations. Turn them into numbers, such as days since a date of your choice, or "
-            "drop it."
-        )
-    if kind == "c":
-        raise ValueError(f"{where} holds complex numbers. Complex data not supported: take real and imaginary parts.")
-
-
-def _read_plain(values: NDArray[Any], where: str) -> NDArray[Any] | _Categories:
-    _check_kind(values.dtype.kind, where)
-    return _read_plain_categories(values) if values.dtype.kind in "US" else values
-
-
-def _read_plain_categories(values: NDArray[Any]) -> _Categories:
-    codes = np.full(values.size, -1, dtype=np.intp)
-    there = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(values.size, dtype=bool)
-    present, codes[there] = np.unique(values[there], return_inverse=True)
-    if values.dtype.kind == "f" and (present == np.floor(present)).all():
-        # Whole numbers beside a missing value have become floats: they are the categories that they were.
-        return _Categories(codes, [int(value) for value in present])
-    return _Categories(codes, present.tolist())
-
-
-_EMPTY = ("NoneType", "NAType", "NaTType")
-
-
-def _read_objects(values: NDArray[Any], where: str) -> NDArray[np.float64] | _Categories:
-    entries = values.tolist()
-    kinds = {kind for kind in set(map(type, entries)) if kind.__name__ not in _EMPTY}
-    for kind in sorted(kinds, key=lambda kind: kind.__name__):
-        if issubclass(kind, (date, time, timedelta, np.datetime64, np.timedelta64)):
-            _check_kind("M", where)
-        elif issubclass(kind, Complex) and not issubclass(kind, Real):
-            _check_kind("c", where)
-        elif not issubclass(kind, (str, bytes, Number, np.bool_)):
-            raise TypeError(
-                f"{where} holds objects of type {kind.__name__}: argument must be a string or a number. Turn them into "
-                "columns of numbers or text, or drop it."
-            )
-    empty = [type(entry).__name__ in _EMPTY or entry != entry for entry in entries]
-    text = [kind for kind in kinds if issubclass(kind, (str, bytes))]
-    if not text:
-        try:
-            return np.array([np.nan if gone else entry for entry, gone in zip(entries, empty, strict=True)], np.float64)
-        except OverflowError as error:  # an integer of more than 308 digits
-            raise ValueError(_too_large(where, np.inf)) from error
-    present = dict.fromkeys(entry for entry, gone in zip(entries, empty, strict=True) if not gone)
-    # Text is what values of different types have in common, and it sorts.
-    order = sorted(present) if len(kinds) == 1 else sorted(present, key=lambda entry: (str(entry), str(type(entry))))
-    place = {entry: code for code, entry in enumerate(order)}
-    codes = [-1 if gone else place[entry] for entry, gone in zip(entries, empty, strict=True)]
-    return _Categories(np.array(codes, dtype=np.intp), order)
-
-
-def _known_codes(read: _Categories, known: tuple[Any, ...], unseen: Unseen, where: str) -> NDArray[np.float64]:
-    """Return codes of the categories of a schema."""
-    code_of = {category: float(code) for code, category in enumerate(known)}
-    strange = [
-        read.present[i] for i in np.unique(read.codes[read.codes >= 0]).tolist() if read.present[i] not in code_of
-    ]
-    if strange and unseen == "error":
-        raise ValueError(_unseen(where, strange))
-    table = np.array([code_of.get(category, np.nan) for category in read.present] + [np.nan])
-    return np.asarray(table[read.codes])
-
-
-def _held_numbers(where: str) -> str:
-    return (
-        f"{where} holds text or categories, but it held numbers when the model was trained. Turn it into numbers, or "
-        "into the codes that the model was trained on."
-    )
-
-
-def _unseen(where: str, strange: Sequence[Any]) -> str:
-    return (
-        f"{where} has categories that the model never saw, and XGBoost does not support them: {list(strange[:5])}. "
-        "Make them missing (NaN), or give the column a type that lists all categories (pandas CategoricalDtype, polars "
-        "Enum) before fit."
-    )
-
-
-def _check_codes(values: Matrix, j: int, known: tuple[Any, ...] | None, unseen: Unseen, where: str) -> Matrix:
-    """Refuse a categorical column of an array that does not hold codes."""
-    codes = values[:, j]
-    there = codes[~np.isnan(codes)]
-    if (there < 0).any() or (there != np.floor(there)).any() or (there >= _CODES).any():
-        raise ValueError(
-            f"{where} is categorical and must hold codes 0, 1, 2, ... (NaN where missing). Encode it, or pass a "
-            "frame with a categorical column."
-        )
-    if known is not None and (there >= len(known)).any():
-        if unseen == "error":
-            raise ValueError(_unseen(where, np.unique(there[there >= len(known)]).tolist()))
-        values = values.copy()
-        values[codes >= len(known), j] = np.nan
-    return values
-
-
-def _check_numbers(values: Matrix, where: Callable[[int], str]) -> None:
-    if _largest(values) <= _LARGEST:
-        return
-    columns = sp.csc_array(values) if sp.issparse(values) else values
-    j = next(j for j in range(columns.shape[1]) if _largest(columns[:, [j]]) > _LARGEST)
-    if np.isinf(_largest(columns[:, [j]])):
-        raise ValueError(
-            f"{where(j)} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite one."
-        )
-    check_magnitude(columns[:, [j]], where(j))
-
-
-def _largest(values: Matrix) -> float:
-    numbers = values.data if sp.issparse(values) else values
-    # fmax and fmin pass over NaN.
-    return float(max(np.fmax.reduce(numbers, axis=None, initial=0.0), -np.fmin.reduce(numbers, axis=None, initial=0.0)))
-
-
-def _too_large(what: str, largest: float) -> str:
-    return (
-        f"{what} holds numbers as large as {largest:.3g}; boosters compute in single precision, up to {_LARGEST:.2g}. "
-        "Scale them, or make them missing."
-    )
-
-
-def check_magnitude(values: Any, what: str) -> None:
-    """Refuse numbers that single precision, in which boosters compute, takes for infinite.
-
-    Examples
-    --------
-    >>> check_magnitude(np.array([1.0, np.nan, 1e300]), "X")
-    Traceback (most recent call last):
-    ...
-    ValueError: X holds numbers as large as 1e+300; boosters compute in single precision, up to 3.4e+38. ...
-    """
-    largest = _largest(values)
-    if largest > _LARGEST:
-        raise ValueError(_too_large(what, largest))
-
-
-def read_column(
-    values: Any, label: str, categories: tuple[Any, ...] | None = None, unseen: Unseen = "missing"
-) -> NDArray[np.float64]:
-    """Read one column as :func:`read_table` does.
-
-    Parameters
-    ----------
-    values : array-like of shape (N,)
-        Of numpy, pandas, polars or pyarrow, or a list.
-    label : str
-        For messages.
-    categories : tuple or None, default=None
-        Categories that the column had in training. Numbers are codes then.
-    unseen : {"error", "missing"}, default="missing"
-        What to do with other categories.
-
-    Returns
-    -------
-    ndarray of shape (N,)
-        Numbers, or codes; NaN where missing.
-
-    Examples
-    --------
-    >>> read_column(["red", None, "blue"], "Column 'color'", ("blue", "red")).tolist()
-    [1.0, nan, 0.0]
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{label} is masked, and masks are not read. Use .filled(np.nan): NaN is a missing value.")
-    if not (hasattr(values, "to_numpy") or hasattr(values, "to_pylist")):
-        array = np.asarray(values)
-        values = np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
-    read = _read_column(values, False, label)
-    if isinstance(read, _Categories):
-        if categories is None:
-            raise ValueError(_held_numbers(label))
-        return _known_codes(read, categories, unseen, label)
-    numbers = read.astype(np.float64)[:, None]
-    _check_numbers(numbers, lambda j: label)
-    return np.asarray(
-        numbers[:, 0] if categories is None else _check_codes(numbers, 0, categories, unseen, label)[:, 0]
-    )
 
 
 def listed_categories(X: Any) -> dict[int, tuple[Any, ...]]:
@@ -542,8 +317,8 @@ def listed_categories(X: Any) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a frame, if they are all text; else None.
+def column_names(X: Any, name: str = "X") -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame, if they are all text; else None. Repeated ones are refused.
 
     Examples
     --------
@@ -551,14 +326,4 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     >>> column_names(pd.DataFrame({"a": [1.0]})), column_names([[1.0]])
     (('a',), None)
     """
-    return _open(X, "X").names if is_frame(X) else None
-
-
-def read_frame(X: Any, categorical: Sequence[int], schema: Schema | None = None, unseen: Unseen = "error") -> Table:
-    """Read a frame: the old name of :func:`read_table`."""
-    return read_table(X, categorical=list(categorical), schema=schema, unseen=unseen)
-
-
-def check_container(X: Any) -> None:
-    """Refuse containers that are not read."""
-    _open(X, "X")
+    return _open(X, name).names if is_frame(X, name) else None

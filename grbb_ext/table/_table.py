@@ -83,16 +83,6 @@ class Table:
         """Return some of the rows, given by position or by a truth value for each."""
         return Table(self.values[rows], self.schema)
 
-    def subset(self, rows: Any) -> Table:
-        """Return some of the rows: the old name of :meth:`take`."""
-        return self.take(rows)
-
-    def distance_columns(self) -> Matrix:
-        """Return what distances are taken of: the numbers, or the categories one-hot where there are no numbers."""
-        if self.numbers.shape[1] or not self.codes.shape[1]:
-            return self.numbers
-        return np.hstack([(column[:, None] == np.unique(column)).astype(np.float64) for column in self.codes.T])
-
     @cached_property
     def numeric(self) -> Index:
         """Positions of the columns of numbers."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from grbb_ext.losses import Loss, SquaredErrorLoss
 from grbb_ext.propagation import Propagation
+
+_LARGE_POWER = 50.0
 
 
 def soft_targets(
@@ -116,6 +119,8 @@ def sharpened(q: NDArray[np.float64], sharpen: float, hard: bool = False) -> NDA
 def _binary(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
     if hard:
         return np.asarray(np.sign(q - 0.5) * 0.5 + 0.5)  # an exact tie stays at one half
+    if sharpen > _LARGE_POWER:  # where powers vanish, their ratio does not
+        return np.asarray(expit(sharpen * logit(q)))
     return np.asarray(q**sharpen / (q**sharpen + (1.0 - q) ** sharpen))
 
 

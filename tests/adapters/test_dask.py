@@ -19,15 +19,17 @@ from distributed import Client, LocalCluster, default_client
 from numpy.testing import assert_allclose
 from xgboost import dask as xgb_dask
 
-from grbb_ext import FeatureCosts, UnreachableRowsWarning, grbb_objective, knn_graph
+from grbb_ext import FeatureCosts, KNNGraph, UnreachableRowsWarning, grbb_objective, knn_graph
 from grbb_ext.adapters.dask import _prepare as _dask_prepare
 from grbb_ext.adapters.dask._parts import read_parts
 from grbb_ext.adapters.dask._train import WorkerLostError, predict, train
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.losses import LogisticLoss
-from grbb_ext.propagation import AnchorPropagation
-from grbb_ext.rules import LabeledGradient, TargetsRule, corrected, propagate
-from grbb_ext.teacher._targets import centered_labels, finish_targets
+from grbb_ext.propagation import PROPAGATIONS, AnchorNodes
+from grbb_ext.rules import RULES as SPECS
+from grbb_ext.rules import DenseOperator, LabeledGradient, RuleParts
+from grbb_ext.table import read_table
+from grbb_ext.teacher import centered_labels, finish_targets, sharpened
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -207,18 +209,17 @@ def test_regression(client):
 
 def prepared(client, X, y, W, **settings):
     """Return what train() makes before the first round."""
-    objective, graph = _dask_prepare.read_settings(settings)
     return _dask_prepare.prepare(
         read_parts(client, X),
         y,
+        _dask_prepare.read_recipe(W, settings),
+        graph=W,
         row_ids=None,
         sample_weight=None,
-        classes=None,
-        graph=W,
         n_anchors=50,
         storage="workers",
-        settings=objective,
-        graph_settings=graph,
+        n_jobs=1,
+        verbose=False,
     )
 
 
@@ -258,28 +259,24 @@ def anchor_objective(X, y, rule, n_anchors):
     """Return the rules with P = Z P_A, written out for one machine that has all rows."""
     labeled = np.flatnonzero(y >= 0)
     targets, loss = y[labeled].astype(float), LogisticLoss()
-    kind = {"targets": "smooth", "paper": "harmonic", "corrected": "nonlocal"}[rule]
-    P = AnchorPropagation(X, X[labeled], kind=kind, n_anchors=n_anchors)
+    table, spec = read_table(X), SPECS[rule]
+    nodes = AnchorNodes(table, table.take(labeled), PROPAGATIONS[spec.propagation], n_anchors=n_anchors)
+    of_labeled = LabeledGradient(loss, targets, np.ones(labeled.size), labeled, np.arange(labeled.size))
     if rule == "targets":
         values, mean = centered_labels(targets, loss)
-        q = finish_targets(P.extend(X, values), mean, loss, sharpen=3.0)
+        q = sharpened(finish_targets(nodes.extend(table, values), mean, loss), 3.0)
         q[labeled] = targets
-        return lambda H, data: TargetsRule(loss, q.astype(np.float32), None, True, None)(H)
-    of_labeled = LabeledGradient(loss, labeled, targets, np.ones(labeled.size), None)
-    Z, P_A = P.Z(X), P.P_A
+        made = spec.build(RuleParts(of_labeled, targets=q.astype(np.float32)))
+        return lambda H, data: made(H)
+    Z, on_nodes = nodes.Z(table), DenseOperator(nodes.operator.dense())
 
     def extend(values):
-        extended = Z @ propagate(P_A, values)
+        extended = Z @ on_nodes(values)
         extended[labeled] = values
         return extended
 
-    def objective(H, data):
-        g_l, h_l = of_labeled(H)
-        if rule == "paper":
-            return extend(g_l), np.ones_like(H)
-        return corrected(H, extend, g_l, H[labeled], h_l, 1.0, np.empty(0, dtype=int))
-
-    return objective
+    made = spec.build(RuleParts(of_labeled, extend=extend, unreachable=np.empty(0, dtype=int)))
+    return lambda H, data: made(H)
 
 
 @pytest.mark.parametrize("rule", ["targets", "paper", "corrected"])
@@ -298,7 +295,7 @@ def test_anchors_on_the_workers_are_those_of_one_machine(client, rule):
 def test_anchor_targets_are_made_partition_by_partition(client):
     X, y, _, _ = problem(n_rows=600)
     ready = prepared(client, array(X, 150, 450), y, "anchors")
-    blocks = client.gather(client.get_dataset(ready.told.rows["targets"].name))
+    blocks = client.gather(client.get_dataset(ready.spread.rows["targets"].name))
     q = np.concatenate([block[0] for block in blocks])
     labeled = np.flatnonzero(y >= 0)
     assert (q[labeled] == y[labeled]).all()
@@ -311,7 +308,7 @@ def test_rows_that_no_label_reaches_are_reported(client):
     X = X + 100 * (np.arange(len(X)) >= 200)[:, None]
     y = np.where(np.arange(len(X)) < 200, y, -1)
     with pytest.warns(UnreachableRowsWarning, match="100 of 300"):
-        model = train(client, PARAMS, array(X, 150, 150), y, graph="knn", n_neighbors=4, num_boost_round=ROUNDS)
+        model = train(client, PARAMS, array(X, 150, 150), y, graph=KNNGraph(n_neighbors=4), num_boost_round=ROUNDS)
     assert model["info"]["n_unreachable"] == 100
 
 

@@ -17,6 +17,7 @@ from grbb_ext.adapters.dask import _rows as _dask_ids
 from grbb_ext.adapters.dask._objective import LabeledRows, WorkerObjective
 from grbb_ext.adapters.dask._rows import LARGEST_ID, FileRows, check_ids, read_ids, split_ids
 from grbb_ext.graph import laplacian
+from grbb_ext.rules import RULES
 
 
 @settings(max_examples=50, deadline=None)
@@ -78,13 +79,10 @@ def whole_and_part(rule, lam, n_classes):
         n_outputs=obj.n_outputs_,
         loss=obj.loss_,
         labeled=LabeledRows(obj.labeled_, obj.labeled_targets_, obj.labeled_weight_),
-        rule=rule,
-        newton=rule != "paper",
-        correction=1.0,
+        rule=RULES[rule].replace(lam=lam),
         rows=rows,
-        P_A=None,
+        P_nodes=None,
         unreachable=np.empty(0, dtype=np.int64),
-        lam=lam,
         L_l=laplacian(W)[obj.labeled_] if lam else None,
         weighted=False,
         total=total,
@@ -118,7 +116,7 @@ def test_a_pickle_leaves_the_prepared_rows_behind():
     data = xgb.DMatrix(X, label_lower_bound=lower, label_upper_bound=upper)
     first = worker(np.zeros(90, dtype=np.float32), data)
     copy = pickle.loads(pickle.dumps(worker))
-    assert len(copy._locals) == 0
+    assert len(copy._rules) == 0
     assert_array_equal(copy(np.zeros(90, dtype=np.float32), data)[0], first[0])
 
 

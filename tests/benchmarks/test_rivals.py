@@ -15,7 +15,7 @@ from benchmarks.rivals._ours import plain_and_learned
 from benchmarks.rivals._propagate import pca_graph, propagated
 from benchmarks.rivals._scikit import class_1, spread
 from benchmarks.splits import Split, draw
-from grbb_ext import FeatureCosts, grbb_objective, knn_graph
+from grbb_ext import Committee, FeatureCosts, Targets, grbb_objective, knn_graph
 
 
 def two_blobs(n: int = 60) -> Problem:
@@ -71,9 +71,9 @@ def test_labeled_only_is_the_booster_on_the_labeled_rows() -> None:
 @pytest.mark.parametrize(
     ("method", "settings"),
     [
-        ("hard", {"propagation": "nonlocal", "hard": True}),
-        ("soft", {"propagation": "nonlocal", "sharpen": 1.0}),
-        ("knn smooth", {"sharpen": 3.0, "propagation": "smooth"}),
+        ("hard", {"propagation": "nonlocal", "rule": Targets(hard=True)}),
+        ("soft", {"propagation": "nonlocal", "teacher": Committee(sharpen=1.0)}),
+        ("knn smooth", {"teacher": Committee(sharpen=3.0), "propagation": "smooth"}),
     ],
 )
 def test_a_member_of_the_family_is_what_the_package_gives(method: str, settings: dict[str, object]) -> None:

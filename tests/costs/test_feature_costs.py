@@ -245,3 +245,30 @@ class TestValue:
             costs.prices[0] = 5.0
         with pytest.raises(ValueError, match="read-only"):
             costs.needs.data[0] = False
+
+
+class TestBudgets:
+    def test_they_are_sums_of_the_cheapest_features(self) -> None:
+        costs = FeatureCosts(
+            needs=[["draw", "chol"], ["draw", "fbs"], "age"], prices={"draw": 2.1, "chol": 5.17, "fbs": 3.1, "age": 1.0}
+        )
+        assert costs.budgets(10) == (1.0, 6.2, 11.37)
+        assert costs.budgets(2) == (1.0, 11.37)
+
+    def test_a_free_feature_is_a_budget_of_zero(self) -> None:
+        assert FeatureCosts([0.0, 0.1, 0.2]).budgets(5) == (0.0, 0.1, 0.3)
+        assert FeatureCosts([0.0, 0.1, 0.2]).budgets(2) == (0.0, 0.3)
+
+    @pytest.mark.parametrize("n", [2, 5, 30, 1000])
+    def test_there_are_at_most_so_many(self, n: int) -> None:
+        prices = np.random.default_rng(0).integers(1, 400, 60) / 4
+        found = FeatureCosts(prices).budgets(n)
+        assert 2 <= len(found) <= min(n, 60)
+        assert (found[0], found[-1]) == (prices.min(), prices.sum())
+        assert set(found) <= set(np.cumsum(np.sort(prices)).tolist())
+
+    def test_wrong_use(self) -> None:
+        with pytest.raises(ValueError, match="Every feature is free"):
+            FeatureCosts([0.0, 0.0]).budgets(3)
+        with pytest.raises(ValueError, match="The number of budgets must be an integer of at least 2, got 1"):
+            FeatureCosts([1.0]).budgets(1)

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import lightgbm as lgb
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grbb_ext import Forest
-from grbb_ext.forest import _xgboost_model
+from grbb_ext.forest import Tree, _compiled, _xgboost_model
 from grbb_ext.forest._lightgbm_text import read_lightgbm
-from grbb_ext.forest._read import _careful
-from grbb_ext.forest._xgboost_model import read_ubjson, read_xgboost
+from grbb_ext.forest._read import _careful, read_ubjson
+from grbb_ext.forest._xgboost_model import read_xgboost
 
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.integers(0, 5, 120), RNG.normal(size=(120, 2))])
@@ -65,7 +67,7 @@ def test_saved_by_lightgbm(tmp_path, newline):
         (b'{"name": "tree", "tree_info": []}', "dump_model"),
         (b'{"learner": {}}', "'gradient_booster' is missing"),
         (b"{L\x00\x00", "ends early"),
-        (b"tree\nversion=v4\n", "'end of trees' is missing"),
+        (b"tree\nversion=v4\n", "has no 'num_class'"),
         (b"tree\xff\xfe", "cannot be read"),
     ],
 )
@@ -129,7 +131,7 @@ def test_damage_gives_a_value_error_or_a_forest_that_predicts(seed, form):
 def test_a_threshold_that_is_not_a_number_is_damage():
     document = json.loads(DOCUMENTS["json"])
     document["learner"]["gradient_booster"]["model"]["trees"][0]["split_conditions"][0] = float("nan")
-    with pytest.raises(ValueError, match="threshold or a leaf that is not a number"):
+    with pytest.raises(ValueError, match="threshold that is not a finite number"):
         read_xgboost(document)
 
 
@@ -186,13 +188,23 @@ def test_the_logarithm_without_a_c_library(monkeypatch):
     np.testing.assert_allclose(with_library, np.log(0.3 / 0.7), rtol=1e-6)
 
 
+def resized(text):
+    """Renew the lengths of the trees in the header, as many as it has."""
+    head, *blocks = text.split("\nTree=")
+    blocks[-1] = blocks[-1].split("end of trees")[0]
+    announced = next(line for line in head.split("\n") if line.startswith("tree_sizes=")).split("=")[1].split()
+    sizes = [str(len(block.encode()) + 6) for block in blocks][: len(announced)]
+    sizes[-1] = str(int(sizes[-1]) - 2)
+    return text.replace(f"tree_sizes={' '.join(announced)}", f"tree_sizes={' '.join(sizes)}")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("\nleaf_value=", "\nleaf_value=0.5 ", "entries in 'leaf_value'"),
         ("\nnum_leaves=", "\nnum_leaves=-", "leaves"),
         ("left_child=", "left=", "'left_child' is missing"),
-        ("\nend of trees", "\nTree=3\nend of trees", "announces 3 trees, but there are 4"),
+        ("\nend of trees", "\nTree=3\n\nend of trees", "announces 3 trees, but there are 4"),
         ("feature_names=Column_0", "feature_names=", "2 feature names for 3"),
         ("max_feature_idx=2", "max_feature_idx=x", "invalid literal"),
     ],
@@ -200,7 +212,7 @@ def test_the_logarithm_without_a_c_library(monkeypatch):
 def test_lightgbm_texts_that_do_not_add_up(tmp_path, old, new, message):
     text = LIGHTGBM.model_to_string()
     assert old in text
-    (tmp_path / "model.txt").write_text(text.replace(old, new, 1))
+    (tmp_path / "model.txt").write_text(resized(text.replace(old, new, 1)))
     with pytest.raises(ValueError, match=message):
         Forest.from_file(tmp_path / "model.txt")
 
@@ -225,3 +237,224 @@ def test_ubjson_values():
     ]:
         with pytest.raises(ValueError, match=message):
             read_ubjson(wrong)
+
+
+# What a file asks for and does not hold, and what it says twice.
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learner_model_param__num_class": "30000000"}, "not spread evenly over 30000000 outputs"),
+        ({"learner_model_param__num_target": "30000000"}, "not spread evenly over 30000000 outputs"),
+        ({"learner_model_param__num_class": "3", "learner_model_param__num_target": "2"}, "2 targets and 3 classes"),
+        ({"learner_model_param__num_feature": "4"}, "3 feature_types for 4 features"),
+        ({"learner_model_param__num_feature": "-3"}, "not a number of something"),
+        ({"learner_model_param__base_score": "1_0"}, "base_score must be a number"),
+        ({"gradient_booster__model__tree_info": [0, 0]}, "announces another number"),
+        ({"gradient_booster__model__tree_info": [0, 1, 0]}, "not spread evenly"),
+        ({"gradient_booster__model__tree_info": [0, 0.5, 0]}, "not integers"),
+        ({"gradient_booster__model__gbtree_model_param__num_trees": "2"}, "announces another number"),
+        ({"gradient_booster__model__iteration_indptr": [0, 1, 2]}, "do not divide the 3 trees"),
+        ({"gradient_booster__model__iteration_indptr": [0, 3, 1, 3]}, "do not divide the 3 trees"),
+        ({"gradient_booster__model__weight_drop": [1.0, 0.5]}, "2 tree weights for 3 trees"),
+        ({"gradient_booster__model__weight_drop": [1.0, 0.5, float("nan")]}, "not finite"),
+        (
+            {"gradient_booster__weight_drop": [1.0] * 3, "gradient_booster__model__weight_drop": [1.0] * 3},
+            "2 lists of tree weights",
+        ),
+        ({"feature_names": ["a"]}, "1 feature_names for 3 features"),
+    ],
+    ids=str,
+)
+def test_xgboost_models_that_do_not_add_up(changes, message):
+    with pytest.raises(ValueError, match=message):
+        read_xgboost(edited(**changes))
+
+
+def test_no_trees_and_many_outputs():
+    nothing = {
+        "gradient_booster__model__trees": [],
+        "gradient_booster__model__tree_info": [],
+        "gradient_booster__model__iteration_indptr": [0],
+        "gradient_booster__model__gbtree_model_param__num_trees": "0",
+    }
+    assert Forest(**read_xgboost(edited(**nothing, learner_model_param__num_class="5"))).n_outputs == 5
+    with pytest.raises(ValueError, match="30000000 outputs and no trees"):
+        read_xgboost(edited(**nothing, learner_model_param__num_class="30000000"))
+
+
+@pytest.mark.parametrize("place", ["gradient_booster__weight_drop", "gradient_booster__model__weight_drop"])
+def test_weights_of_dart_under_the_name_of_gbtree(place):
+    """XGBoost 3.3 wrote them into the booster, 3.4 writes them into the model; both call it gbtree."""
+    weights = [0.5, 0.25, 2.0]
+    plain = Forest(**read_xgboost(edited()))
+    dart = Forest(**read_xgboost(edited(**{place: weights})))
+    of_tree = np.repeat(np.float32(weights), np.diff(plain.tree_start))[:, None]
+    np.testing.assert_array_equal(dart.value, plain.value * of_tree)
+
+
+def categorical_node():
+    """Return a tree with a split on categories, and the document that it is part of."""
+    document = edited()
+    trees = document["learner"]["gradient_booster"]["model"]["trees"]
+    return document, next(tree for tree in trees if tree["categories_nodes"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tree: tree["split_type"].__setitem__(tree["categories_nodes"][0], 0), "not those whose split"),
+        (lambda tree: tree["split_type"].__setitem__(tree["categories_nodes"][0], 2), "that does not exist"),
+        (lambda tree: tree["split_type"].pop(), "where .* belong"),
+        (lambda tree: tree.update(categories_segments=[10**6] * len(tree["categories_nodes"])), "outside of the list"),
+        (lambda tree: tree.update(categories_segments=[-1] * len(tree["categories_nodes"])), "outside of the list"),
+        (lambda tree: tree.update(categories_sizes=[0] * len(tree["categories_nodes"])), "outside of the list"),
+        (lambda tree: tree.update(categories_sizes=[1] * 50), "more or fewer sets"),
+        (lambda tree: tree["categories"].__setitem__(0, 2**24), "between 0 and 16777215"),
+        (lambda tree: tree["categories"].__setitem__(0, -1), "between 0 and 16777215"),
+        (lambda tree: tree["default_left"].__setitem__(0, 2), "default direction"),
+        (lambda tree: tree["right_children"].__setitem__(0, tree["left_children"][0]), "side by side"),
+        (lambda tree: tree["right_children"].__setitem__(-1, 1), "side by side"),
+        (lambda tree: tree["tree_param"].update(num_nodes="3"), "where 3 belong"),
+        (lambda tree: tree.update(id=7), "has the number 7"),
+        (lambda tree: tree["split_indices"].__setitem__(0, -1), "a column that does not exist"),
+        (lambda tree: tree["split_indices"].__setitem__(0, 3), "column 3 of 3"),
+        (lambda tree: tree["parents"].__setitem__(1, 10**6), "the parents of nodes"),
+        (lambda tree: tree["parents"].__setitem__(0, 0), "the parents of nodes"),
+    ],
+)
+def test_xgboost_trees_that_do_not_add_up(change, message):
+    document, tree = categorical_node()
+    Forest(**read_xgboost(document))
+    change(tree)
+    with pytest.raises(ValueError, match=message):
+        read_xgboost(document)
+
+
+def test_leaves_that_are_no_numbers_say_where_they_come_from():
+    document = edited()
+    tree = document["learner"]["gradient_booster"]["model"]["trees"][0]
+    tree["split_conditions"][tree["left_children"].index(-1)] = float("inf")
+    with pytest.raises(ValueError, match=r"leaf that is not a finite number.*survival:cox.*smaller eta"):
+        read_xgboost(document)
+
+
+def test_many_sets_of_one_large_category_are_small():
+    """A thousand nodes that name category 2**24 - 1 took 2.2 GB."""
+    trees = [
+        Tree(
+            feature=np.array([0, -1, -1]), threshold=np.zeros(3), left=np.array([1, 0, 0]), right=np.array([2, 0, 0]),
+            default_left=np.ones(3, dtype=bool), value=np.zeros((3, 1)), cover=np.ones(3), label=np.arange(3),
+            categories={0: [0, 2**24 - 1]},
+        )
+        for _ in range(1000)
+    ]  # fmt: skip
+    forest = Forest.from_trees(trees, n_features=1)
+    assert forest.category_bits.nbytes + forest.category_word.nbytes == 1000 * 2 * 8
+
+
+def test_an_entry_that_occurs_twice(tmp_path):
+    (tmp_path / "model.json").write_bytes(DOCUMENTS["json"].replace(b'"learner":', b'"version":[9],"learner":', 1))
+    with pytest.raises(ValueError, match="occurs twice"):
+        Forest.from_file(tmp_path / "model.json")
+    name = b"L" + (1).to_bytes(8, "big") + b"a"
+    with pytest.raises(ValueError, match="occurs twice"):
+        read_ubjson(b"{" + name + b"i\x01" + name + b"i\x02}")
+
+
+def test_category_names_that_are_not_ascii():
+    """Before 3.4 XGBoost counts characters where it writes bytes; the trees are intact."""
+    code = np.arange(120) % 3
+    frame = pd.DataFrame({"kind": pd.Categorical.from_codes(code, categories=["àb", "c", "日本"]), "x": X[:, 1]})
+    data = xgb.DMatrix(frame, label=code % 2 + X[:, 1], enable_categorical=True)
+    model = xgb.train({"max_depth": 3, "nthread": 1, "max_cat_to_onehot": 1}, data, 3)
+    forest = Forest.from_booster(model)
+    codes = np.column_stack([code, X[:, 1]])
+    np.testing.assert_array_equal(forest.predict(codes), model.predict(data, output_margin=True))
+    assert forest.categories[0] in ((), ("àb", "c", "日本"))
+    with nullcontext() if forest.categories[0] else pytest.raises(ValueError, match="kind"):
+        forest.predict(frame)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("num_tree_per_iteration=1\n", "num_tree_per_iteration=1000000000\n", "1 classes, but 1000000000 trees"),
+        ("num_class=1\nnum_tree_per_iteration=1\n", "num_class=1000000000\n", "3 trees for rounds of 1000000000"),
+        ("num_class=1\n", "num_class=5\n", "5 classes, but 1 trees"),
+        ("num_class=1\n", "num_class=1_0\n", "invalid literal"),
+        ("version=v4", "version=v9", "'v9' is not known"),
+        ("\nlabel_index=0", "", "no 'label_index'"),
+        ("feature_infos=", "feature_infos=none ", "4 feature infos for 3"),
+        ("label_index=0", "label_index=0\nlabel_index=1", "occurs twice"),
+        ("tree_sizes=", "tree_sizes=1", "not as long as the header says"),
+        ("\nshrinkage=", "\nwhatever\nshrinkage=", "belongs to no model"),
+        ("\nshrinkage=", "\n\nshrinkage=", "do not belong to it"),
+        ("\nleaf_value=", "\nleaf_value=nan ", "entries in 'leaf_value' that are not numbers"),
+        ("\nleaf_value=", "\nleaf_value=1e999 ", "entries in 'leaf_value'"),
+        ("\nleaf_value=", "\nleaf_value=0x10 ", "entries in 'leaf_value' that are not numbers"),
+        ("\ndecision_type=", "\ndecision_type=99 ", "entries in 'decision_type'"),
+        ("\nis_linear=0", "\nis_linear=2", "is_linear"),
+        ("\nend of trees", "\n", "'end of trees' is missing"),
+        ("\ninternal_weight=", "\ninternal_weight=x", "'internal_weight' that are not numbers"),
+        ("\nsplit_gain=", "\nsplit_gain=1 ", "'split_gain' that are not numbers, or not"),
+        ("\nnum_cat=", "\nnum=", "num_cat"),
+        ("\n[learning_rate: ", "\n[learning_rate ", "parameters of training are damaged"),
+        ("\nend of parameters", "\n", "parameters of training are damaged"),
+    ],
+)  # fmt: skip
+def test_lightgbm_texts_with_forged_numbers(old, new, message):
+    text = LIGHTGBM.model_to_string()
+    assert old in text
+    changed = text.replace(old, new, 1)
+    changed = changed if old == "tree_sizes=" or "end of trees" in old else resized(changed)
+    with pytest.raises(ValueError, match=message):
+        Forest.from_bytes(changed.encode())
+
+
+def test_lightgbm_without_the_end_of_trees():
+    """Files of version v2 did not have that line."""
+    text = LIGHTGBM.model_to_string().replace("version=v4", "version=v2").replace("end of trees\n\n", "")
+    np.testing.assert_array_equal(Forest(**read_lightgbm(text)).predict(X), LIGHTGBM.predict(X, raw_score=True))
+    without_sizes = "\n".join(line for line in text.split("\n") if not line.startswith("tree_sizes="))
+    np.testing.assert_array_equal(
+        Forest(**read_lightgbm(without_sizes)).predict(X), LIGHTGBM.predict(X, raw_score=True)
+    )
+    for cut in (text.index("feature_importances"), text.index("Tree=2") + 40):
+        with pytest.raises(ValueError, match=r"end of trees|cut off|announces|is not in list"):
+            read_lightgbm(text[:cut])
+
+
+def test_lightgbm_categories_beyond_float32():
+    """LightGBM takes any int32 for a category; the text holds all words of its bitset."""
+    rng = np.random.default_rng(0)
+    large = rng.choice([3, 5, 2**24 + 7, 2**24 + 9], 200).astype(float)
+    data = np.column_stack([large, rng.normal(size=200)])
+    settings = {"verbosity": -1, "num_threads": 1, "min_data_per_group": 1, "min_data_in_leaf": 1, "cat_smooth": 0}
+    train = lgb.Dataset(data, label=np.isin(large, [3, 2**24 + 9]), categorical_feature=[0], params={"verbosity": -1})
+    model = lgb.train(settings, train, 1)
+    assert max(map(len, model.model_to_string().split("\n"))) > 2**19
+    forest = Forest.from_booster(model)
+    np.testing.assert_array_equal(forest.predict(data), model.predict(data, raw_score=True))
+    assert forest.category_bits.nbytes < 10_000
+
+
+def test_numba_without_a_place_for_its_cache(monkeypatch):
+    """Neither the package nor the home folder can be written: compile anew in each process."""
+    import numba
+
+    compile_ = numba.njit
+
+    def refuse(function, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function '_walk': no locator available")
+        return compile_(function, **options)
+
+    monkeypatch.setattr(numba, "njit", refuse)
+    _compiled._compile.cache_clear()
+    try:
+        forest = Forest.from_booster(LIGHTGBM)
+        np.testing.assert_array_equal(forest.predict(X), LIGHTGBM.predict(X, raw_score=True))
+    finally:
+        _compiled._compile.cache_clear()

@@ -3,7 +3,8 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
-from dataclasses import FrozenInstanceError, fields
+import time
+from dataclasses import FrozenInstanceError, fields, replace
 
 import lightgbm as lgb
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grbb_ext import Forest
-from grbb_ext.forest import Tree, _compiled
+from grbb_ext.forest import Tree, _compiled, _walk
 from grbb_ext.forest._tree import bitset
 
 #            0: x0 <= 2 ?
@@ -148,10 +149,49 @@ def test_no_trees():
     assert forest.leaf_bounds.lowest.shape == (0, 2)
 
 
-@given(st.sets(st.integers(0, 200)))
+@given(st.sets(st.integers(0, 200) | st.integers(0, 2**31 - 1)))
 def test_bitset(categories):
-    words = bitset(sorted(categories))
-    assert {32 * i + j for i, word in enumerate(words.tolist()) for j in range(32) if word >> j & 1} == categories
+    words, bits = bitset(sorted(categories))
+    pairs = list(zip(words.tolist(), bits.tolist(), strict=True))
+    assert {32 * word + j for word, in_word in pairs for j in range(32) if in_word >> j & 1} == categories
+    assert all(in_word for _, in_word in pairs)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sets(st.sampled_from([0, 1, 31, 32, 95, 96, 500, 2**20, 2**24, 2**31 - 1])), min_size=1, max_size=4))
+def test_sets_with_gaps(sets):
+    """Trees of one categorical split each; both walks find exactly the members."""
+    trees = [replace(OTHER, feature=np.array([0, -1, -1]), categories={0: sorted(members)}) for members in sets]
+    forest = Forest.from_trees(trees, n_features=1)
+    x = np.array([[0.0], [1], [2], [31], [32], [64], [95], [96], [500], [2**20], [2**24], [2**24 + 32], [2**31 - 1]])
+    expected = [[0.25 if int(value) in members else 0.5 for members in sets] for (value,) in x]
+    for kernels in (_walk, _compiled):
+        nodes = np.repeat(forest.tree_start[:-1, None], len(x), axis=1)
+        kernels.walk(forest._plan, x, nodes, None, 0)
+        np.testing.assert_array_equal(forest.value[nodes, 0].T, expected)
+
+
+@pytest.mark.parametrize("members", [[-1], [2**31]])
+def test_numbers_that_are_no_categories(members):
+    with pytest.raises(ValueError, match="categories must lie between"):
+        bitset(members)
+
+
+def test_a_chain_takes_time_in_proportion_to_its_length():
+    """A tree of 20,000 levels: reading and bounding it took time by the square of its depth."""
+    n = 20_000
+    inner = np.arange(0, 2 * n, 2)
+    feature, left, right = np.full(2 * n + 1, -1), np.zeros(2 * n + 1, int), np.zeros(2 * n + 1, int)
+    feature[inner], left[inner], right[inner] = 0, inner + 1, inner + 2
+    chain = Tree(
+        feature=feature, left=left, right=right, threshold=np.arange(2.0 * n + 1), default_left=feature < 0,
+        value=np.arange(2.0 * n + 1)[:, None], cover=np.ones(2 * n + 1), label=np.arange(2 * n + 1),
+    )  # fmt: skip
+    started = time.process_time()
+    forest = Forest.from_trees([chain], n_features=1)
+    assert forest.leaf_bounds.highest[0, 0] == 2 * n
+    assert forest.predict([[3.0], [1e9]]).tolist() == [5.0, 2.0 * n]
+    assert time.process_time() - started < 10
 
 
 def slow_walk(forest, x, tree):

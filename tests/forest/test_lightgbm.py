@@ -240,3 +240,18 @@ def test_names():
     X = table(25, N_TRAIN)
     assert Forest.from_booster(train({}, X, score(X), feature_name=list("abcdef"))).feature_names == tuple("abcdef")
     assert Forest.from_booster(train({}, X, score(X))).feature_names is None
+
+
+@pytest.mark.parametrize("zero_as_missing", [False, True])
+@pytest.mark.parametrize("use_missing", [False, True])
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csc_matrix])
+def test_tiny_numbers_in_sparse_rows(walker, make, use_missing, zero_as_missing):
+    """LightGBM reads numbers up to 1e-35 as zero, except from rows of a csr matrix."""
+    rng = np.random.default_rng(5)
+    X = rng.choice([*TINY, -1.0, 1.0, np.nan], (N_TRAIN, D))
+    settings = {"use_missing": use_missing, "zero_as_missing": zero_as_missing, "min_data_in_bin": 1}
+    model = train(settings, X, (X < 0).sum(axis=1) + 3.0 * (X[:, 0] == 0))
+    forest = Forest.from_booster(model)
+    for dtype in (np.float64, np.float32):
+        T = make(rng.choice([*TINY, -1.0, 1.0, np.nan], (N_TEST, D)).astype(dtype))
+        np.testing.assert_array_equal(forest.predict(T), model.predict(T, raw_score=True))

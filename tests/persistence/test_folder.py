@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 
 import pytest
 
+from grbb_ext import persistence
 from grbb_ext.persistence import FORMAT_VERSION, Document, ModelFileError, read_folder, write_folder
 
 CONTENT = {"task": "classification", "classes": [0, 1]}
@@ -88,6 +90,7 @@ def test_a_failure_leaves_the_old_model(saved, monkeypatch):
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", fail_once)
+    monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
     with pytest.raises(OSError, match="disk full"):
         write_folder(saved, "model.txt", b"new", CONTENT, VERSIONS)
     assert read_folder(saved)[1] == b"tree\nend of trees\n"
@@ -127,7 +130,12 @@ def test_a_folder_of_something_else(tmp_path):
         ('{"format": "grbb_ext model"}', "version None"),
         ('{"format": "grbb_ext model", "format_version": "1"}', "version '1'"),
         ('{"format": "grbb_ext model", "format_version": 0}', "version 0"),
-        ('{"format": "grbb_ext model", "format_version": 1}', "checksum differs"),
+        ('{"format": "grbb_ext model", "format_version": 2}', "checksum differs"),
+        (
+            '{"format": "grbb_ext model", "format_version": 1, "versions": {"grbb_ext": "0.1.0"}}',
+            r"by grbb_ext 0\.1\.0",
+        ),
+        ('{"format": "grbb_ext model", "format_version": NaN}', "NaN is no value"),
     ],
 )
 def test_a_json_of_something_else(saved, text, message):
@@ -190,3 +198,71 @@ def test_the_json_cannot_name_another_file(saved, name):
     (saved / "grbb.json").write_text(document.text(), encoding="utf-8")
     with pytest.raises(ModelFileError, match="unknown model file"):
         read_folder(saved)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"content": [["task", "classification"]]},
+        {"content": None},
+        {"versions": {"grbb_ext": 1}},
+        {"model": {"file": "model.txt"}},
+        {"model": ["model.txt", "0"]},
+        {"model": {"file": ["model.txt"], "sha256": "0"}},
+    ],
+    ids=str,
+)
+def test_parts_of_the_wrong_type(saved, changes):
+    document = json.loads((saved / "grbb.json").read_text(encoding="utf-8")) | changes
+    body = {name: document[name] for name in ("versions", "model", "content")}
+    document["sha256"] = persistence._checksum(body)
+    (saved / "grbb.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ModelFileError, match="lacks what a saved model has"):
+        read_folder(saved)
+
+
+def test_a_model_of_another_format_is_replaced(saved):
+    rewrite(saved, format_version=1)
+    write_folder(saved, "model.txt", b"new", CONTENT, VERSIONS)
+    assert read_folder(saved)[1] == b"new"
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_savers_and_loaders_of_one_path(tmp_path, monkeypatch, can_exchange):
+    """Saves raised OSError (Directory not empty), and loads between two renames FileNotFoundError."""
+    if not can_exchange:
+        monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
+    path, failures, stop = tmp_path / "model", [], threading.Event()
+    write_folder(path, "model.txt", b"0", {"saver": 0}, VERSIONS)
+
+    def save(number):
+        for _ in range(25):
+            try:
+                write_folder(path, "model.txt", str(number).encode() * 1000, {"saver": number}, VERSIONS)
+            except Exception as error:
+                failures.append(error)
+
+    def load():
+        while not stop.is_set():
+            try:
+                document, model = read_folder(path)
+                assert model[:1] == str(document.content["saver"]).encode()
+            except Exception as error:
+                failures.append(error)
+
+    savers = [threading.Thread(target=save, args=(number,)) for number in (1, 2)]
+    loader = threading.Thread(target=load)
+    for thread in (*savers, loader):
+        thread.start()
+    for thread in savers:
+        thread.join()
+    stop.set()
+    loader.join()
+    assert failures == []
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_saver_that_was_killed_does_not_keep_loaders_waiting_for_long(tmp_path):
+    (tmp_path / ".model.abc").mkdir()
+    with pytest.raises(FileNotFoundError, match="no saved model"):
+        read_folder(tmp_path / "model")

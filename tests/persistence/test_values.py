@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grbb_ext import FeatureCosts
+from grbb_ext._spec import Spec
 from grbb_ext.persistence import NotPlainError, from_plain, to_plain
+
+
+@dataclass(frozen=True)
+class Colour(Spec):
+    red: Any = 0.5
+    under: Any = None
+
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 _KEYS = st.booleans() | st.integers() | st.text()
@@ -91,10 +101,56 @@ def test_other_values_are_refused(value):
         {"array": [1], "dtype": "<U9999999999", "shape": [1]},
         {"array": [1], "dtype": "<f8", "shape": [2]},
         {"array": [1], "dtype": "<f8"},
+        {"array": [1], "dtype": ["<f8"], "shape": [1]},
+        {"array": {"tuple": [1]}, "dtype": "<f8", "shape": [1]},
+        {"array": [1], "dtype": "<f8", "shape": [-1]},
+        {"array": [1], "dtype": "<f8", "shape": 1},
+        {"array": ["1"], "dtype": "<f8", "shape": [1]},
+        {"array": [True], "dtype": "<i8", "shape": [1]},
+        {"array": [1], "dtype": "<U3", "shape": [1]},
+        {"array": ["ham"], "dtype": "<U999999", "shape": [1]},
+        {"tuple": 5},
+        {"tuple": {"a": 1}},
+        {"dict": [[1, 2, 3]]},
+        {"dict": [[[1], 2]]},
+        {"dict": {"a": 1}},
+        {"costs": []},
+        {"float": ["nan"]},
+        {"spec": "FeatureCosts", "fields": {}},
+        {"spec": ["Colour"], "fields": {}},
+        {"spec": "Colour", "fields": []},
+        {"spec": "Colour", "fields": {"green": 1}},
+        {"spec": "Colour"},
         {},
     ],
     ids=str,
 )
 def test_what_nobody_wrote_is_refused(plain):
-    with pytest.raises((ValueError, LookupError)):
+    with pytest.raises((ValueError, LookupError, TypeError)):
         from_plain(plain)
+
+
+@pytest.mark.parametrize(
+    "spec", [Colour(), Colour((1.0, None), Colour(0.25)), [Colour("x")], {"a": Colour(2)}], ids=str
+)
+def test_options_survive(spec):
+    assert from_plain(json.loads(json.dumps(to_plain(spec)))) == spec
+
+
+def test_an_option_is_saved_by_its_name():
+    assert to_plain(Colour(0.5)) == {"spec": "Colour", "fields": {"red": 0.5, "under": None}}
+    # A later version may have added a field: it has its default.
+    assert from_plain({"spec": "Colour", "fields": {"red": 3}}) == Colour(3)
+
+
+def test_what_only_calls_itself_an_option_is_refused():
+    forged = dataclass(frozen=True)(type("Colour", (), {"__annotations__": {}}))
+    with pytest.raises(NotPlainError):
+        to_plain(forged())
+    with pytest.raises(NotPlainError):
+        to_plain(Colour(print))
+
+
+def test_a_type_of_text_may_be_wider_than_its_entries():
+    array = np.array(["ham", "spam"], dtype="<U40")
+    assert from_plain(to_plain(array)).dtype == array.dtype

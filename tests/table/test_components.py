@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from grbb_ext import RefinedGraph, grbb_objective
-from grbb_ext.graph import PreparedGraph, prepare_graph
-from grbb_ext.table import read_table
-from grbb_ext.table._components import principal_columns
+from grbb_ext.graph import prepare_graph
+from grbb_ext.table import NormalScores, PrincipalComponents, read_table
+
+
+def prepared(X, settings):
+    return prepare_graph(settings, read_table(X), len(X))
+
+
+def principal_columns(X, n_components, scores=None):
+    return PrincipalComponents.fit(X, n_components, scores)(X)
 
 
 def crossed(variances: list[float], n: int = 64) -> np.ndarray:
@@ -21,10 +28,6 @@ def crossed(variances: list[float], n: int = 64) -> np.ndarray:
 
     signs = hadamard(n)[:, 1 : len(variances) + 1].astype(np.float64)
     return signs * np.sqrt(np.array(variances) * (n - 1) / n)
-
-
-def prepared(X: np.ndarray, settings: RefinedGraph) -> PreparedGraph:
-    return prepare_graph(settings, read_table(X), X.shape[0])
 
 
 def test_by_hand() -> None:
@@ -97,10 +100,7 @@ def test_noise_columns_lose_their_say() -> None:
 
 def test_more_columns_of_the_same_rows() -> None:
     X = np.random.default_rng(5).standard_normal((80, 4))
-
-    def widened(rows: np.ndarray) -> np.ndarray:
-        return np.hstack([rows, rows**3])
-
+    widened = NormalScores(X)
     np.testing.assert_allclose(pdist(principal_columns(X, 3, widened)), pdist(principal_columns(widened(X), 3)))
     np.testing.assert_array_equal(principal_columns(X, 8, widened), widened(X))
 
@@ -110,8 +110,8 @@ def test_normal_scores_stand_beside_the_columns() -> None:
     for settings, shape in ((RefinedGraph(), 8), (RefinedGraph(normal_scores=False), 4)):
         assert prepared(X, settings).points.shape == (80, shape)
     assert prepared(X, RefinedGraph(scale=None)).points.shape == (80, 4)
-    found = prepared(X, RefinedGraph(n_components=3))
-    assert found.components is found.points
+    basis = prepared(X, RefinedGraph(n_components=3))
+    assert basis.components is basis.points
     assert prepared(X, RefinedGraph(n_components=6)).components is None
 
 

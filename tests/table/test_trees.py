@@ -19,7 +19,7 @@ SMALL = RefinedGraph(n_trees=40)
 
 
 def objective(X, graph=SMALL):
-    """Without the forest: the graph alone decides."""
+    """The graph alone decides: no committee."""
     return grbb_objective(X, Y, graph=graph, teacher="graph")
 
 
@@ -58,17 +58,18 @@ def test_categories_are_ordered_by_their_mean_target():
 # The graph of the noise is rightly doubted.
 @pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
 def test_a_category_that_tells_the_classes_apart_is_used():
-    gains, with_forest = [], []
+    gains, committee = [], []
     plain = accuracy(objective(NOISE, graph="knn"))
     for seed in range(5):
         kind = np.where(np.random.default_rng(seed).uniform(size=N) < 0.95, TRUTH, 1 - TRUTH)
         frame = pd.DataFrame(NOISE).assign(kind=pd.Categorical(np.array(["x", "y"])[kind]))
         gains.append(accuracy(objective(frame)) - plain)
-        with_forest.append(accuracy(grbb_objective(frame, Y)))
-    # Distances leave the category out, so the trees start from noise: a small gain in every draw. The forest's see it.
+        committee.append(accuracy(grbb_objective(frame, Y)))
+    # Distances leave the category out, so the trees start from noise: a small gain in every draw. The forest of the
+    # committee sees it.
     assert min(gains) > 0
     assert np.mean(gains) > 0.015
-    assert min(with_forest) > 0.85
+    assert min(committee) > 0.85
 
 
 def test_categories_alone_make_a_graph():
