@@ -25,7 +25,9 @@ def by_joblib(model, folder):
 def by_skops(model, folder):
     skops.io.dump(model, folder / "model.skops")
     trusted = skops.io.get_untrusted_types(file=folder / "model.skops")
-    assert {name.split(".")[0] for name in trusted} <= {"collections", "grbb_ext", "lightgbm", "scipy", "xgboost"}
+    assert {name.split(".")[0] for name in trusted} <= {
+        *("collections", "grbb_ext", "lightgbm", "scipy", "sklearn", "xgboost")  # sklearn: the trees of the teacher
+    }
     return skops.io.load(folder / "model.skops", trusted=trusted)
 
 

@@ -43,7 +43,7 @@ def test_a_singular_system_with_a_consistent_right_side():
 
 def test_giving_up_says_what_to_do():
     L = laplacian(knn_graph(np.random.default_rng(0).normal(size=(200, 1)), 2)) + 1e-9 * sp.eye_array(200)
-    with pytest.raises(SolverError, match=r"stopped after 3 iterations.*larger tol, or solver='direct'"):
+    with pytest.raises(SolverError, match=r"stopped after 3 iterations.*use propagation='smooth'"):
         ConjugateGradientSolver(sp.csr_array(L), 1e-12, max_iter=3)(np.ones((200, 1)) * np.arange(200)[:, None])
 
 
@@ -73,9 +73,9 @@ def test_a_small_residual_with_a_large_error_is_improved():
 
 
 def test_a_graph_beyond_the_tolerance_is_noticed():
-    # Weights over sixteen orders of magnitude: the residual is small long before the solution is right.
+    # Weights over eleven orders of magnitude: the residual is small long before the solution is right.
     n = 400
-    weights = 10.0 ** np.random.default_rng(0).uniform(-8, 8, size=n - 1)
+    weights = 10.0 ** np.random.default_rng(0).uniform(-5.5, 5.5, size=n - 1)
     path = sp.diags_array([weights, weights], offsets=[1, -1])
     with pytest.raises(SolverError, match=r"sum to 1 only within|stopped after"):
         Harmonic(solver="cg", tol=1e-4).on(path, [0, n - 1]).extend([0.0, 1.0])
