@@ -34,7 +34,8 @@ def test_aborts_hangs_and_exceptions_are_counted(monkeypatch):
     popen = batches.subprocess.Popen
 
     def start(command, **options):
-        assert command[1:4] == ["-m", "benchmarks.attack", "--work"]
+        if "--work" not in command:  # git tells the version
+            return popen(command, **options)
         return popen([command[0], "-c", program.replace("FIRST", command[6])], **options)
 
     monkeypatch.setattr(batches.subprocess, "Popen", start)
