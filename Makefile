@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest test-oldest lint types unit docs bench-quick clean distclean
+.PHONY: help demo test test-newest test-oldest lint types unit docs bench-quick fuzz clean distclean
 
 help:
 	@echo "make demo         Figure 1 of the paper on both boosters: a table and demo.png"
@@ -26,6 +26,7 @@ help:
 	@echo "make unit         doctests and tests"
 	@echo "make docs         the site, strictly, in docs/_build/html"
 	@echo "make bench-quick  every benchmark on small data, in less than five minutes"
+	@echo "make fuzz         new mutated files and random models for a minute (SECONDS=60), against the readers and load"
 	@echo "make clean        remove what the targets made, except $(VENV)"
 	@echo "make distclean    remove the environments too"
 
@@ -67,6 +68,10 @@ docs: $(INSTALLED)
 bench-quick: $(INSTALLED)
 	rm -rf docs/_build/quick
 	$(BIN)/python -m benchmarks all --quick --jobs $(WORKERS)
+
+SECONDS ?= 60
+fuzz: $(INSTALLED)
+	$(BIN)/python -m benchmarks.attack --seconds $(SECONDS)
 
 clean:
 	rm -rf build dist *.egg-info docs/_build .hypothesis .mypy_cache .ruff_cache demo.png demo.csv

@@ -415,6 +415,7 @@ def test_a_booster_that_never_was_one(saved, library):
         lambda content: content["estimator"]["params"].update(n_jobs=10**9),
         lambda content: content["estimator"]["params"].update(n_jobs=[1]),
         lambda content: content["estimator"]["params"].update(importance_type=3),
+        lambda content: content["estimator"]["params"].update(importance_type="30000000"),
         lambda content: content["estimator"]["params"].update(missing="nothing"),
         lambda content: content["estimator"]["params"].update(forcedsplits_filename="/etc/passwd"),
         lambda content: content["estimator"]["params"].update(machines="10.0.0.1:80"),
