@@ -290,7 +290,7 @@ def _compare(model: Any, forest: Forest, adapter: BoosterAdapter) -> None:
     scores = adapter.raw_scores(model.booster_, model.estimator_, Table(rows, model._schema), model._booster_names())
     if not np.array_equal(scores, forest.predict(rows)):
         raise ValueError("the installed library reads the booster's file in another way than grbb_ext does")
-    files.importances(model.booster_, model.estimator_, forest.n_features)  # refuses an importance_type of its own
+    adapter.importances(model.booster_, model.estimator_, forest.n_features)  # refuses an importance_type of its own
 
 
 _TWO = 2
