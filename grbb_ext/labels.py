@@ -145,7 +145,7 @@ def read_labels(
         _require_labels(labeled, "NaN marks a row without one")
         return Labels(SquaredErrorLoss(), None, labeled, numbers[labeled], numbers, np.nan)
 
-    values = read_classes(y, unlabeled, name)
+    values = read_classes(y, unlabeled, name, classes)
     labeled = np.flatnonzero(~is_unlabeled(values, unlabeled))
     _require_labels(labeled, f"{unlabeled!r}, NaN or None marks a row without one")
     seen = np.array(values[labeled].tolist()) if values.dtype.kind == "O" else values[labeled]
@@ -310,8 +310,8 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
     return values
 
 
-def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
-    """Return y of a classifier, and refuse what cannot be classes."""
+def read_classes(y: Any, unlabeled: Any, name: str, classes: ArrayLike | None = None) -> NDArray[Any]:
+    """Return y of a classifier, and refuse what cannot be classes, unless `classes` lists it."""
     if np.ndim(unlabeled) != 0:  # numpy would compare a list of markers with y element by element
         raise TypeError(f"unlabeled must be one marker, such as -1, got {unlabeled!r}.")
     values = read_target(y, name)
@@ -321,8 +321,9 @@ def read_classes(y: Any, unlabeled: Any, name: str) -> NDArray[Any]:
         )
     seen = values[~is_unlabeled(values, unlabeled)]
     if seen.dtype.kind in "OU":
+        listed = [] if classes is None else np.asarray(classes).tolist()
         for text in (*(() if isinstance(unlabeled, str) else (str(unlabeled),)), *_MARKERS_AS_TEXT):
-            if (seen == text).any():
+            if (seen == text).any() and text not in listed:
                 raise ValueError(
                     f"y holds the text {text!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
                     f"unlabeled={text!r}, or a list that keeps numbers and text apart."

@@ -98,6 +98,7 @@ class LightGBMAdapter(WrappedBooster):
             "callbacks": callbacks,
         }
         params = {**params, "objective": job.obj, "metric": "None"}
+        params.pop("forcedbins_filename", None)  # bins are made, and LightGBM takes the name for a change of them
         if job.costs is None:
             booster = lgb.train(params, dtrain, n_rounds, **arguments)
         else:

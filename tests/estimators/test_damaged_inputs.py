@@ -338,7 +338,7 @@ FILES: Refused = {
     ),
     "a later format": (
         lambda kit: grbb_ext.load(
-            kit.saved("grbb.json", lambda data: data.replace(b'"format_version": 1', b'"format_version": 99'))
+            kit.saved("grbb.json", lambda data: data.replace(b'"format_version": 2', b'"format_version": 99'))
         ),
         ModelFileError,
         "pip install -U grbb_ext",
