@@ -20,10 +20,11 @@ import numpy as np
 
 from benchmarks.attack import BAD, ENDS
 from benchmarks.attack.model_files import ATTACKS as ON_MODEL_FILES
+from benchmarks.attack.training import ATTACKS as ON_TRAINING
 from benchmarks.results import PACKAGES, package_versions
 
 #: All kinds; another one is a dict like that of :mod:`benchmarks.attack.model_files`.
-ATTACKS = {**ON_MODEL_FILES}
+ATTACKS = {**ON_MODEL_FILES, **ON_TRAINING}
 COLUMNS = ("attack", "batch", "cases", *ENDS, "seconds", "details", *PACKAGES)
 _PATIENCE = 30.0
 _MEMORY = 6 * 2**30
