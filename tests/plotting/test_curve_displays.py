@@ -142,7 +142,7 @@ def test_trees_accuracy_of_a_fitted_model():
 
 def test_trees_accuracy_of_a_regression():
     numbers = np.where(Y == -1, np.nan, X[:, 0])
-    model = GRBBRegressor(LGBMRegressor(n_estimators=5, n_jobs=1, verbosity=-1), guard=False).fit(X, numbers)
+    model = GRBBRegressor(LGBMRegressor(n_estimators=5, n_jobs=1, verbosity=-1), teacher="graph").fit(X, numbers)
     display = CostCurveDisplay.from_fitted(model, X, X[:, 0])
     assert_allclose(display.curve.score[0, 0, -1], r2_score(X[:, 0], model.predict(X)), rtol=1e-6)
     assert display.ax_.get_ylabel() == "R^2"
