@@ -330,8 +330,10 @@ class VarianceDisplay(Display):
         prediction = np.asarray(obj.loss_.mean(np.asarray(raw_scores, dtype=np.float64)), dtype=np.float64)
         if prediction.ndim == 2:
             prediction = prediction.max(axis=1)
-        numbers = {"variance": found.per_row, "mean": found.mean, "kind": found.kind}
-        return cls(prediction=prediction, labeled=obj.labeled_, **numbers).plot(ax=ax)
+        display = cls(
+            prediction=prediction, variance=found.per_row, labeled=obj.labeled_, mean=found.mean, kind=found.kind
+        )
+        return display.plot(ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **settings: Any) -> VarianceDisplay:

@@ -79,7 +79,7 @@ def test_costs_never_fall_along_rounds_and_mu_lowers_them(booster_and_curve):
 
 @pytest.mark.parametrize("library", list(REGRESSORS))
 def test_regression(library):
-    model = GRBBRegressor(REGRESSORS[library], feature_costs=COSTS, guard=False)
+    model = GRBBRegressor(REGRESSORS[library], feature_costs=COSTS, teacher="graph")
     curve = cost_curve(model, X, NUMBERS, mus=[0.5], cv=3, random_state=0, verbose=False)
     assert curve.score_name == "R^2"
     split = SemiSupervisedSplit(3, shuffle=True, random_state=0, stratify=False)

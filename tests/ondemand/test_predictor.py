@@ -380,7 +380,7 @@ def test_models_of_a_semi_supervised_objective(library, classes):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 4))
     y = np.where(np.arange(150) < 30, np.digitize(X[:, 0], [0.0] if classes == 2 else [-0.5, 0.5]), -1)
-    objective = grbb_objective(X, y, guard=False)
+    objective = grbb_objective(X, y, teacher="graph")
     if library == "xgboost":
         extra = {"num_class": 3} if classes == 3 else {}
         params = {"base_score": 0, "max_depth": 3, "nthread": 1} | extra

@@ -1,21 +1,113 @@
-"""The values of a batch of rows as sources return them, and what was paid for them."""
+"""A batch of rows: the values that sources return, what was paid for them, what failed, and the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts
-from grbb_ext.ondemand._result import FetchError, list_rows
 from grbb_ext.table import Unseen, column_names, is_frame, read_column
 
 Bools = NDArray[np.bool_]
 Fetch = Callable[[NDArray[Any]], Any]
 Derive = Callable[[dict[Any, NDArray[Any]]], Any]
 Rows = NDArray[np.intp]
+
+FINISHED, DECIDED, CONFIDENT, BUDGET, FAILED = "finished", "decided", "confident", "budget", "failed"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OnDemandResult:
+    """Predictions of rows, and what was bought for them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (N,)
+        The row ids.
+    raw_scores : ndarray of shape (N,), or (N, K) with K outputs
+        Raw scores; NaN for failed rows. What they are depends on `status`.
+    status : ndarray of str of shape (N,)
+        ``"finished"``: every tree was evaluated, the score is bit-equal to the booster's. ``"decided"``: the class is
+        certain, the score is an estimate on its side. ``"confident"``: the score of the trees that were evaluated.
+        ``"budget"``: the budget ran out, the score is an estimate from what is known. ``"failed"``: a source failed.
+    trees : ndarray of int of shape (N,)
+        How many trees were evaluated before the first open one; all of them for finished rows, and those that make up
+        the score for confident ones.
+    fetched : ndarray of bool of shape (N, n_sources)
+        Which sources were called for which row, those that failed among them.
+    spent : ndarray of shape (N,)
+        Their price.
+    sources : tuple of str or int
+        Names of the sources.
+    errors : tuple of FetchError
+        What went wrong.
+    """
+
+    rows: NDArray[Any]
+    raw_scores: NDArray[np.floating[Any]]
+    status: NDArray[np.str_]
+    trees: NDArray[np.intp]
+    fetched: Bools
+    spent: NDArray[np.float64]
+    sources: tuple[Any, ...]
+    errors: tuple[FetchError, ...] = ()
+
+    @property
+    def complete(self) -> Bools:
+        """Which rows have the score of the whole forest."""
+        return np.asarray(self.status == FINISHED)
+
+    def rows_fetched(self) -> dict[Any, int]:
+        """Return for how many rows each source was called."""
+        return dict(zip(self.sources, self.fetched.sum(axis=0).tolist(), strict=True))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        kinds, counts = np.unique(self.status, return_counts=True)
+        listed = ", ".join(f"{count} {kind}" for kind, count in zip(kinds, counts, strict=True))
+        mean = f", {self.spent.mean():g} spent per row" if len(self) else ""
+        return f"OnDemandResult({len(self)} rows: {listed}{mean})"
+
+
+class FetchError(RuntimeError):
+    """A source raised, or returned something that cannot be used.
+
+    Attributes
+    ----------
+    source : str or int
+        The source, or the derived feature.
+    failed_rows : ndarray
+        Ids of the rows that it was called for.
+    result : OnDemandResult or None
+        The result for all rows. Those of failed calls have status ``"failed"``; all others were evaluated to the end.
+    """
+
+    def __init__(self, message: str, source: Any, failed_rows: NDArray[Any]) -> None:
+        super().__init__(message)
+        self.source, self.failed_rows = source, failed_rows
+        self.result: OnDemandResult | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FetchError, (str(self), self.source, self.failed_rows), {"result": self.result}
+
+
+def list_rows(rows: NDArray[Any], most: int = 5) -> str:
+    """Write row ids into a message.
+
+    Examples
+    --------
+    >>> list_rows(np.arange(7), most=2)
+    '7 rows (0, 1, ...)'
+    """
+    ids = [str(row) for row in rows[:most].tolist()] + (["..."] if len(rows) > most else [])
+    return f"{len(rows)} row{'s' if len(rows) != 1 else ''} ({', '.join(ids)})"
 
 
 def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
@@ -63,6 +155,7 @@ def by_name(given: Any, name: str) -> dict[Any, Any]:
     return {column: given[column] for column in column_names(given, name) or given.columns}
 
 
+@dataclass(eq=False)
 class Batch:
     """The values of some rows as far as they are known.
 
@@ -76,9 +169,9 @@ class Batch:
         The sources.
     derive : mapping from feature to callable
         Features that are computed from what sources return.
-    categories : mapping from position to tuple, optional
+    categories : mapping from position to tuple
         Categories of features, in the order of their codes: sources may return them by name.
-    unseen : {"error", "missing"}, default="missing"
+    unseen : {"error", "missing"}
         What to do with other categories.
 
     Attributes
@@ -97,22 +190,19 @@ class Batch:
         Those failures.
     """
 
-    def __init__(
-        self,
-        ids: NDArray[Any],
-        costs: FeatureCosts,
-        fetch: Mapping[Any, Fetch],
-        derive: Mapping[Any, Derive],
-        categories: Mapping[int, tuple[Any, ...]] | None = None,
-        unseen: Unseen = "missing",
-    ) -> None:
-        self._categories, self._unseen = categories or {}, unseen
-        self.ids, self.costs, self.fetch, self.derive = ids, costs, fetch, derive
-        n, d = len(ids), costs.n_features
+    ids: NDArray[Any]
+    costs: FeatureCosts
+    fetch: Mapping[Any, Fetch]
+    derive: Mapping[Any, Derive]
+    categories: Mapping[int, tuple[Any, ...]]
+    unseen: Unseen
+
+    def __post_init__(self) -> None:
+        n, d = len(self.ids), self.costs.n_features
         self.X = np.full((n, d), np.nan)
         self.present = np.zeros((n, d), dtype=bool)
         self.known = np.zeros((n, d), dtype=bool)
-        self.fetched = np.zeros((n, len(costs.sources)), dtype=bool)
+        self.fetched = np.zeros((n, len(self.costs.sources)), dtype=bool)
         self.failed = np.zeros(n, dtype=bool)
         self.errors: list[FetchError] = []
         self._extra: dict[Any, NDArray[Any]] = {}
@@ -137,12 +227,10 @@ class Batch:
         name = self.costs.sources[source]
         self.fetched[rows, source] = True
         users = np.flatnonzero(~self.costs.covered(np.arange(len(self.costs.sources)) != source))
-        own = users[np.diff(self.costs.needs.indptr)[users] == 1]
-        try:
-            columns = as_columns(self.fetch[name](self.ids[rows]), [self.costs.features[j] for j in own])
-            self._store(columns, {self.costs.features[j]: int(j) for j in users}, rows)
-        except Exception as error:  # whatever a user's callable raises
-            self._fail(name, rows, f"Source {name!r}", error)
+        own = [self.costs.features[j] for j in users[np.diff(self.costs.needs.indptr)[users] == 1]]
+        features = {self.costs.features[j]: int(j) for j in users}
+        with self._failures(name, f"Source {name!r}", rows):
+            self._store(as_columns(self.fetch[name](self.ids[rows]), own), features, rows)
 
     def complete(self, rows: Rows, wanted: NDArray[np.bool_]) -> None:
         """Make known what has all its sources now, deriving what is wanted.
@@ -158,23 +246,21 @@ class Batch:
         paid = self.costs.covered(self.fetched[at])
         lacking = wanted & paid & ~self.present[at]
         for feature in np.flatnonzero(lacking.any(axis=0)):
-            self._make(int(feature), rows[lacking[:, feature] & ~self.failed[rows]])
+            self._derive(int(feature), rows[lacking[:, feature] & ~self.failed[rows]])
         self.known[at] = paid & self.present[at]
 
-    def _make(self, feature: int, rows: Rows) -> None:
-        """Derive a feature that no source returned."""
+    def _derive(self, feature: int, rows: Rows) -> None:
+        """Compute a feature that no source returned."""
         name = self.costs.features[feature]
         if rows.size == 0:
             return
-        if name not in self.derive:
+        if name in self.derive:
+            with self._failures(name, f"The callable that derives {name!r}", rows):
+                self._store({name: self.derive[name](self._columns(rows))}, {name: feature}, rows)
+        else:
             sources = self.costs.sources_of(name)
-            nothing = ValueError(f"none of its sources {list(sources)} returned it. Return it, or use derive=.")
-            self._fail(sources[-1], rows, f"The feature {name!r}", nothing)
-            return
-        try:
-            self._store({name: self.derive[name](self._columns(rows))}, {name: feature}, rows)
-        except Exception as error:  # whatever a user's callable raises
-            self._fail(name, rows, f"The callable that derives {name!r}", error)
+            with self._failures(sources[-1], f"The feature {name!r}", rows):
+                raise ValueError(f"none of its sources {list(sources)} returned it. Return it, or use derive=.")
 
     def _store(self, columns: Mapping[Any, Any], features: Mapping[Any, int], rows: Rows) -> None:
         """Keep columns; those of features that do not need the source are left out, other names wait for `derive`."""
@@ -183,8 +269,8 @@ class Batch:
             if np.shape(values) != rows.shape:
                 raise ValueError(f"{name!r} has shape {np.shape(values)} for {rows.size} rows.")
             if name in features:
-                known = self._categories.get(features[name])
-                arrays[name] = read_column(values, f"Column {name!r}", known, self._unseen)
+                known = self.categories.get(features[name])
+                arrays[name] = read_column(values, f"Column {name!r}", known, self.unseen)
             else:
                 arrays[name] = np.asarray(values)
         for name, array in arrays.items():
@@ -201,9 +287,14 @@ class Batch:
         features = {name: self.X[rows, j] for j, name in enumerate(self.costs.features) if self.present[rows, j].any()}
         return features | {name: values[rows] for name, values in self._extra.items()}
 
-    def _fail(self, source: Any, rows: Rows, who: str, error: Exception) -> None:
-        self.failed[rows] = True
-        ids = self.ids[rows]
-        failure = FetchError(f"{who} failed for {list_rows(ids)}: {type(error).__name__}: {error}", source, ids)
-        failure.__cause__ = error
-        self.errors.append(failure)
+    @contextmanager
+    def _failures(self, source: Any, who: str, rows: Rows) -> Iterator[None]:
+        """Keep what a user's callable raises as a failure of these rows."""
+        try:
+            yield
+        except Exception as error:
+            self.failed[rows] = True
+            ids = self.ids[rows]
+            failure = FetchError(f"{who} failed for {list_rows(ids)}: {type(error).__name__}: {error}", source, ids)
+            failure.__cause__ = error
+            self.errors.append(failure)
