@@ -70,8 +70,6 @@ class PriceEngine:
     [[False, True], [True, True]]
     """
 
-    __slots__ = ("needs", "prices")
-
     needs: sp.csr_array
     prices: Floats
 
