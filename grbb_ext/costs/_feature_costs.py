@@ -14,17 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.costs._engine import PriceEngine, exact_sum
-from grbb_ext.costs._reading import (
-    Name,
-    check_name,
-    check_names,
-    check_price,
-    read_costs,
-    read_csv,
-    shorten,
-    unknown_name,
-)
+from grbb_ext.costs._engine import PriceEngine, exact_sum, needs_matrix
+from grbb_ext.costs._reading import Name, check_names, check_price, read_costs, read_csv, shorten, unknown_name
+
+_SETTINGS = ("per_tree", "per_split", "default")
 
 
 class ForestLike(Protocol):
@@ -126,16 +119,11 @@ class FeatureCosts(PriceEngine):
         per_split: float = 0.0,
         default: float | None = None,
     ) -> None:
-        read = read_costs(costs, needs, prices)
         self._fill(
-            features=read.features,
-            sources=read.sources,
-            prices=np.array(read.prices, dtype=np.float64),
-            needs=_needs_matrix(read.needed, len(read.sources)),
+            **read_costs(costs, needs, prices),
             per_tree=check_price(per_tree, "per_tree"),
             per_split=check_price(per_split, "per_split"),
             default=None if default is None else check_price(default, "default"),
-            bound=not hasattr(needs if costs is None else costs, "items"),
         )
 
     @classmethod
@@ -175,8 +163,8 @@ class FeatureCosts(PriceEngine):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FeatureCosts:
         """Undo :meth:`to_dict`."""
-        plain = {name: state[name] for name in ("per_tree", "per_split", "default")}
-        made = cls(needs=dict(state["needs"]), prices=dict(state["prices"]), **plain)
+        settings = {name: state[name] for name in _SETTINGS}
+        made = cls(needs=dict(state["needs"]), prices=dict(state["prices"]), **settings)
         return made._with(bound=bool(state["bound"]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,14 +175,10 @@ class FeatureCosts(PriceEngine):
         >>> FeatureCosts({"age": 1.0}).to_dict()["needs"]
         [['age', ['age']]]
         """
-        return {
-            "needs": [[feature, list(self.sources_of(feature))] for feature in self.features],
-            "prices": [list(pair) for pair in zip(self.sources, self.prices.tolist(), strict=True)],
-            "per_tree": self.per_tree,
-            "per_split": self.per_split,
-            "default": self.default,
-            "bound": self.bound,
-        }
+        needs = [[feature, list(self.sources_of(feature))] for feature in self.features]
+        prices = [list(pair) for pair in zip(self.sources, self.prices.tolist(), strict=True)]
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        return {"needs": needs, "prices": prices, **settings, "bound": self.bound}
 
     @property
     def n_features(self) -> int:
@@ -267,7 +251,7 @@ class FeatureCosts(PriceEngine):
             features=names,
             sources=(*self.sources, *(keys[i] for i in missing)),
             prices=np.concatenate([self.prices, np.full(len(missing), self.default or 0.0)]),
-            needs=_needs_matrix(needed, len(self.sources) + len(missing)),
+            needs=needs_matrix(needed, len(self.sources) + len(missing)),
             bound=True,
         )
 
@@ -438,9 +422,7 @@ class FeatureCosts(PriceEngine):
 
     def __repr__(self) -> str:
         prices = f", prices {self.prices.min():g} to {self.prices.max():g}" if self.prices.size else ""
-        extra = "".join(
-            f", {name}={value:g}" for name in ("per_tree", "per_split", "default") if (value := getattr(self, name))
-        )
+        extra = "".join(f", {name}={value:g}" for name in _SETTINGS if (value := getattr(self, name)))
         return f"FeatureCosts({self.n_features} features, {len(self.sources)} sources{prices}{extra})"
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -480,7 +462,7 @@ class FeatureCosts(PriceEngine):
         return np.asarray(self.needs.indices[self.needs.indptr[i] : self.needs.indptr[i + 1]], dtype=np.intp)
 
     def _position(self, feature: Any) -> int:
-        name = check_name(feature, "A feature")
+        (name,) = check_names([feature], "feature")
         if name in self._index:
             return self._index[name]
         if isinstance(name, int) and self.bound and name < self.n_features:
@@ -508,16 +490,3 @@ class FeatureCosts(PriceEngine):
         for feature in features:
             mask[self._position(feature)] = True
         return self, mask
-
-
-def _needs_matrix(needed: list[list[int]], n_sources: int) -> sp.csr_array:
-    """Return the boolean matrix of features by sources.
-
-    Examples
-    --------
-    >>> _needs_matrix([[0, 1], [1]], 2).toarray().astype(int).tolist()
-    [[1, 1], [0, 1]]
-    """
-    indptr = np.cumsum([0, *map(len, needed)])
-    indices = np.array([s for row in needed for s in row], dtype=np.intp)
-    return sp.csr_array((np.ones(indices.size, dtype=bool), indices, indptr), shape=(len(needed), n_sources))

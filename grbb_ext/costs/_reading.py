@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from graphlib import CycleError, TopologicalSorter
 from os import PathLike
-from typing import Any, NamedTuple, TextIO, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import numpy as np
 
 from grbb_ext._checks import finite_number
+from grbb_ext.costs._engine import needs_matrix
 
 Name: TypeAlias = str | int
 
@@ -90,22 +91,14 @@ def shorten(names: Iterable[Name], most: int = 6) -> str:
     return ", ".join(listed[:most]) + more
 
 
-class Read(NamedTuple):
-    """Costs as they were given, checked: names, prices of the sources, and the sources of each feature by position."""
-
-    features: tuple[Name, ...]
-    sources: tuple[Name, ...]
-    prices: list[float]
-    needed: list[list[int]]
-
-
-def read_costs(costs: Any, needs: Any, prices: Any) -> Read:
-    """Read one price for each feature, or needs and prices.
+def read_costs(costs: Any, needs: Any, prices: Any) -> dict[str, Any]:
+    """Return features, sources, prices, needs and whether these are columns in order, of all forms of costs.
 
     Examples
     --------
-    >>> read_costs(None, {"chol": ["draw", "chol"], "age": []}, {"draw": 2.1, "chol": 5.2}).needed
-    [[0, 1], []]
+    >>> read = read_costs(None, {"chol": ["draw", "chol"], "age": []}, {"draw": 2.1, "chol": 5.2})
+    >>> read["features"], read["sources"], read["needs"].toarray().astype(int).tolist(), read["bound"]
+    (('chol', 'age'), ('draw', 'chol'), [[1, 1], [0, 0]], False)
     """
     if (costs is None) == (needs is None and prices is None):
         raise ValueError("Pass either one price for each feature, or needs= and prices= together.")
@@ -123,7 +116,13 @@ def read_costs(costs: Any, needs: Any, prices: Any) -> Read:
         raise ValueError("Costs are empty: give at least one feature.")
     if len({type(name) for name in features}) > 1:
         raise TypeError(f"Features must be all names or all indices, got both: {list(features)[:6]!r}.")
-    return Read(features, sources, values, needed)
+    return {
+        "features": features,
+        "sources": sources,
+        "prices": np.array(values, dtype=np.float64),
+        "needs": needs_matrix(needed, len(sources)),
+        "bound": not hasattr(needs if costs is None else costs, "items"),
+    }
 
 
 def _pairs(table: Any, what: str) -> list[tuple[Any, Any]]:

@@ -264,23 +264,17 @@ class Batch:
 
     def _store(self, columns: Mapping[Any, Any], features: Mapping[Any, int], rows: Rows) -> None:
         """Keep columns; those of features that do not need the source are left out, other names wait for `derive`."""
-        arrays = {}
         for name, values in columns.items():
             if np.shape(values) != rows.shape:
                 raise ValueError(f"{name!r} has shape {np.shape(values)} for {rows.size} rows.")
             if name in features:
-                known = self.categories.get(features[name])
-                arrays[name] = read_column(values, f"Column {name!r}", known, self.unseen)
-            else:
-                arrays[name] = np.asarray(values)
-        for name, array in arrays.items():
-            if name in features:
-                self.X[rows, features[name]] = array
-                self.present[rows, features[name]] = True
+                j = features[name]
+                self.X[rows, j] = read_column(values, f"Column {name!r}", self.categories.get(j), self.unseen)
+                self.present[rows, j] = True
             elif name not in self.costs.features:
-                numeric = array.dtype.kind in "biuf"
-                empty = np.full(len(self.ids), np.nan, dtype=np.float64 if numeric else object)
-                self._extra.setdefault(name, empty)[rows] = array
+                array = np.asarray(values)
+                dtype = np.float64 if array.dtype.kind in "biuf" else object
+                self._extra.setdefault(name, np.full(len(self.ids), np.nan, dtype=dtype))[rows] = array
 
     def _columns(self, rows: Rows) -> dict[Any, NDArray[Any]]:
         """Return all values of some rows, by name; NaN where a source was not called."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from grbb_ext.model_selection import CostCurve, cost_curve, staged_curve
 
+Axis = Literal["cost", "rounds"]
+
 # Bands of more lines than this cover each other.
 _BANDS = 3
 # More lines than this are explained by a bar, not by keys in the legend.
@@ -78,9 +80,7 @@ class CostCurveDisplay(Display):
     ([1, 2], [0.7, 0.9])
     """
 
-    def __init__(
-        self, curve: CostCurve, *, x: Literal["cost", "rounds"] = "cost", cost_unit: str | None = None
-    ) -> None:
+    def __init__(self, curve: CostCurve, *, x: Axis = "cost", cost_unit: str | None = None) -> None:
         if not isinstance(curve, CostCurve):
             raise TypeError(f"curve must be what cost_curve returned, got {type(curve).__name__}.")
         if x not in ("cost", "rounds"):
@@ -89,13 +89,7 @@ class CostCurveDisplay(Display):
 
     @classmethod
     def from_curve(
-        cls,
-        curve: CostCurve,
-        *,
-        x: Literal["cost", "rounds"] = "cost",
-        cost_unit: str | None = None,
-        ax: Any = None,
-        **keywords: Any,
+        cls, curve: CostCurve, *, x: Axis = "cost", cost_unit: str | None = None, ax: Any = None, **keywords: Any
     ) -> CostCurveDisplay:
         """Draw a curve.
 
@@ -124,7 +118,7 @@ class CostCurveDisplay(Display):
         X: Any,
         y: Any,
         *,
-        x: Literal["cost", "rounds"] = "cost",
+        x: Axis = "cost",
         cost_unit: str | None = None,
         ax: Any = None,
         **settings: Any,
@@ -151,14 +145,7 @@ class CostCurveDisplay(Display):
 
     @classmethod
     def from_fitted(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        scoring: Any = None,
-        x: Literal["cost", "rounds"] = "rounds",
-        **keywords: Any,
+        cls, estimator: Any, X: Any, y: Any, *, scoring: Any = None, x: Axis = "rounds", **keywords: Any
     ) -> CostCurveDisplay:
         """Score a fitted model after each of its rounds, and draw it.
 
