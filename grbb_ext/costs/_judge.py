@@ -165,7 +165,7 @@ class Judge:
         new, costs = self.new(growth), self.ledger.costs
         owed = np.where(self.ledger.paid, 0.0, costs.prices)
         gain_of_source = costs.needs.T @ np.where(new, growth.gain, 0.0)
-        return new & costs.covered((owed == 0) | (gain_of_source > self.mu * owed))
+        return new & costs.covered(~((owed > 0) & (gain_of_source <= self.mu * owed)))
 
     def refine(self, growth: Growth) -> None:
         """Drop unworthy columns from a tree, and judge what is left, as long as there are any."""
