@@ -351,13 +351,8 @@ def _extended(values: list[float], size: int) -> list[float]:
 
 def _splitter(cv: Any, unlabeled: Any, random_state: Any, classes: bool) -> Any:
     if isinstance(cv, int | np.integer):
-        return SemiSupervisedSplit(
-            cv,
-            stratify="auto" if classes else False,
-            shuffle=random_state is not None,
-            random_state=random_state,
-            unlabeled=unlabeled,
-        )
+        order = {} if random_state is None else {"shuffle": True, "random_state": random_state}
+        return SemiSupervisedSplit(cv, stratify="auto" if classes else False, unlabeled=unlabeled, **order)
     if random_state is not None:
         raise ValueError("random_state is for a number of folds: set it on the splitter.")
     return check_cv(cv)
