@@ -8,17 +8,10 @@ with plain arrays; :mod:`grbb_ext.adapters.xgboost` supplies one for XGBoost.
 
 from grbb_ext.costs._engine import PriceEngine
 from grbb_ext.costs._feature_costs import FeatureCosts, ForestLike
-from grbb_ext.costs._judge import Choice, Groups, Growth, Judge, Mask, Probe, gain_bound
+from grbb_ext.costs._judge import Choice, Groups, Growth, Judge, Mask, gain_bound
 from grbb_ext.costs._ledger import BudgetError, Ledger, Purchase
 from grbb_ext.costs._reading import check_price, shorten, unknown_name
-from grbb_ext.costs._strategies import (
-    Schedule,
-    choose_by_interaction,
-    choose_by_levels,
-    path_groups,
-    price_levels,
-    stop_reason,
-)
+from grbb_ext.costs._strategies import Schedule, choose_by_interaction, choose_by_levels, stop_reason
 
 __all__ = [
     "BudgetError",
@@ -31,15 +24,12 @@ __all__ = [
     "Ledger",
     "Mask",
     "PriceEngine",
-    "Probe",
     "Purchase",
     "Schedule",
     "check_price",
     "choose_by_interaction",
     "choose_by_levels",
     "gain_bound",
-    "path_groups",
-    "price_levels",
     "shorten",
     "stop_reason",
     "unknown_name",

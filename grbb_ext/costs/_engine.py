@@ -42,6 +42,19 @@ def exact_sum(prices: Iterable[float | Decimal]) -> Decimal:
     return total
 
 
+def needs_matrix(needed: list[list[int]], n_sources: int) -> sp.csr_array:
+    """Return the boolean matrix of features by sources.
+
+    Examples
+    --------
+    >>> needs_matrix([[0, 1], [1]], 2).toarray().astype(int).tolist()
+    [[1, 1], [0, 1]]
+    """
+    indptr = np.cumsum([0, *map(len, needed)])
+    indices = np.array([s for row in needed for s in row], dtype=np.intp)
+    return sp.csr_array((np.ones(indices.size, dtype=bool), indices, indptr), shape=(len(needed), n_sources))
+
+
 class PriceEngine:
     r"""Prices of features by position, given which sources are paid.
 
@@ -69,8 +82,6 @@ class PriceEngine:
     >>> costs.affordable(paid, [5.2, 7.3]).tolist()
     [[False, True], [True, True]]
     """
-
-    __slots__ = ("needs", "prices")
 
     needs: sp.csr_array
     prices: Floats

@@ -5,33 +5,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from itertools import compress
 from os import PathLike
-from typing import Any, Protocol, TextIO, runtime_checkable
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.costs._engine import PriceEngine, exact_sum
-from grbb_ext.costs._reading import (
-    Name,
-    check_name,
-    check_names,
-    check_price,
-    one_kind,
-    pairs,
-    read_csv,
-    read_needs,
-    read_prices,
-    shorten,
-    unknown_name,
-)
+from grbb_ext.costs._engine import PriceEngine, exact_sum, needs_matrix
+from grbb_ext.costs._reading import Name, check_names, check_price, read_costs, read_csv, shorten, unknown_name
 
-_FIELDS = ("features", "sources", "prices", "needs", "per_tree", "per_split", "default", "bound")
+_SETTINGS = ("per_tree", "per_split", "default")
 
 
-@runtime_checkable
 class ForestLike(Protocol):
     """What costs need of a model; :class:`grbb_ext.forest.Forest` has it."""
 
@@ -113,8 +101,6 @@ class FeatureCosts(PriceEngine):
     ValueError: The price of 'fbs' must be a finite number of at least 0, got -1.
     """
 
-    __slots__ = ("_index", "bound", "default", "features", "per_split", "per_tree", "sources")
-
     features: tuple[Name, ...]
     sources: tuple[Name, ...]
     per_tree: float
@@ -133,42 +119,15 @@ class FeatureCosts(PriceEngine):
         per_split: float = 0.0,
         default: float | None = None,
     ) -> None:
-        if (costs is None) == (needs is None and prices is None):
-            raise ValueError("Pass either one price for each feature, or needs= and prices= together.")
-        if costs is None and (needs is None or prices is None):
-            raise ValueError("needs= and prices= go together: the sources of each feature, and their prices.")
-        given = needs if costs is None else costs
-        table = pairs(given, "needs" if costs is None else "Costs")
-        features = check_names((key for key, _ in table), "feature")
-        if costs is None:
-            sources, values = read_prices(prices)
-            needed = read_needs(features, [value for _, value in table], sources)
-        else:
-            sources, needed = features, [[i] for i in range(len(features))]
-            values = [check_price(value, f"The price of {name!r}") for name, value in table]
-        if not features:
-            raise ValueError("Costs are empty: give at least one feature.")
-        one_kind(features, "Features")
         self._fill(
-            features=features,
-            sources=sources,
-            prices=np.array(values, dtype=np.float64),
-            needs=_needs_matrix(needed, len(sources)),
+            **read_costs(costs, needs, prices),
             per_tree=check_price(per_tree, "per_tree"),
             per_split=check_price(per_split, "per_split"),
             default=None if default is None else check_price(default, "default"),
-            bound=not hasattr(given, "items"),
         )
 
     @classmethod
-    def from_csv(
-        cls,
-        path_or_buffer: str | PathLike[str] | TextIO,
-        *,
-        per_tree: float = 0.0,
-        per_split: float = 0.0,
-        default: float | None = None,
-    ) -> FeatureCosts:
+    def from_csv(cls, path_or_buffer: str | PathLike[str] | TextIO, **settings: Any) -> FeatureCosts:
         """Read a table with the columns feature, cost and, where wanted, discount_cost, group, needs.
 
         The first test of a group pays cost, later ones discount_cost. So a group is a source at price
@@ -181,8 +140,8 @@ class FeatureCosts(PriceEngine):
         ----------
         path_or_buffer : path or text file
             The table.
-        per_tree, per_split, default
-            As for :class:`FeatureCosts`.
+        **settings
+            `per_tree`, `per_split` and `default`, as for :class:`FeatureCosts`.
 
         Examples
         --------
@@ -199,13 +158,13 @@ class FeatureCosts(PriceEngine):
         (23.82, 23.82)
         """
         needs, prices = read_csv(path_or_buffer)
-        return cls(needs=needs, prices=prices, per_tree=per_tree, per_split=per_split, default=default)
+        return cls(needs=needs, prices=prices, **settings)
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FeatureCosts:
         """Undo :meth:`to_dict`."""
-        plain = {name: state[name] for name in ("per_tree", "per_split", "default")}
-        made = cls(needs=dict(state["needs"]), prices=dict(state["prices"]), **plain)
+        settings = {name: state[name] for name in _SETTINGS}
+        made = cls(needs=dict(state["needs"]), prices=dict(state["prices"]), **settings)
         return made._with(bound=bool(state["bound"]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -216,14 +175,10 @@ class FeatureCosts(PriceEngine):
         >>> FeatureCosts({"age": 1.0}).to_dict()["needs"]
         [['age', ['age']]]
         """
-        return {
-            "needs": [[feature, list(self.sources_of(feature))] for feature in self.features],
-            "prices": [list(pair) for pair in zip(self.sources, self.prices.tolist(), strict=True)],
-            "per_tree": self.per_tree,
-            "per_split": self.per_split,
-            "default": self.default,
-            "bound": self.bound,
-        }
+        needs = [[feature, list(self.sources_of(feature))] for feature in self.features]
+        prices = [list(pair) for pair in zip(self.sources, self.prices.tolist(), strict=True)]
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        return {"needs": needs, "prices": prices, **settings, "bound": self.bound}
 
     @property
     def n_features(self) -> int:
@@ -254,18 +209,18 @@ class FeatureCosts(PriceEngine):
         ...
         ValueError: No price for 'age'. Give one (0 if it is free), or FeatureCosts(default=...) for all such columns.
         """
+        by_position = isinstance(self.features[0], int)
         if hasattr(columns, "n_features"):
-            named = None if isinstance(self.features[0], int) else getattr(columns, "feature_names", None)
+            named = None if by_position else getattr(columns, "feature_names", None)
             columns = int(columns.n_features) if named is None else list(named)
         if isinstance(columns, (str, bytes)):
             raise TypeError(f"columns must be a list of names or a number of columns, got {columns!r}.")
         if isinstance(columns, Iterable):
             names = check_names(columns, "column")
+        elif self.bound and operator.index(columns) == self.n_features:
+            names = self.features  # the order of the columns was given before, with their names
         else:
             names = tuple(range(operator.index(columns)))
-            if self.bound and len(names) == self.n_features:
-                names = self.features  # the order of the columns was given before, with their names
-        by_position = isinstance(self.features[0], int)
         if not by_position and names and isinstance(names[0], int):
             raise ValueError(
                 f"The costs are by name ({shorten(self.features, 3)}) but the {len(names)} columns have no names. Name "
@@ -290,14 +245,13 @@ class FeatureCosts(PriceEngine):
         for i in missing:
             if keys[i] in self.sources:
                 raise ValueError(f"The column {names[i]!r} has no price, and a source has its name. Say what it needs.")
-        n_new = len(self.sources) + len(missing)
-        own = dict(zip(missing, range(len(self.sources), n_new), strict=True))
+        own = {i: len(self.sources) + k for k, i in enumerate(missing)}
         needed = [[own[i]] if i in own else self._row(self._index[key]).tolist() for i, key in enumerate(keys)]
         return self._with(
             features=names,
             sources=(*self.sources, *(keys[i] for i in missing)),
             prices=np.concatenate([self.prices, np.full(len(missing), self.default or 0.0)]),
-            needs=_needs_matrix(needed, n_new),
+            needs=needs_matrix(needed, len(self.sources) + len(missing)),
             bound=True,
         )
 
@@ -329,7 +283,7 @@ class FeatureCosts(PriceEngine):
     def paid_sources(self, features: Any) -> tuple[Name, ...]:
         """Return the union of the sources of some features (or of a forest), in the order of ``sources``."""
         bound, mask = self._mask(features)
-        return tuple(bound.sources[s] for s in np.flatnonzero(bound.union(mask)))
+        return tuple(compress(bound.sources, bound.union(mask)))
 
     def total(self, features: Any) -> float:
         """Return the price of the union of the sources of some features, or of all features of a forest.
@@ -455,10 +409,8 @@ class FeatureCosts(PriceEngine):
         """
         if not self.bound:
             raise ValueError("LightGBM takes penalties in the order of the columns: use costs.bind(columns) first.")
-        return {
-            "cegb_tradeoff": check_price(mu, "mu"),
-            "cegb_penalty_feature_coupled": self.marginals().tolist(),
-        }
+        penalties = self.marginals().tolist()
+        return {"cegb_tradeoff": check_price(mu, "mu"), "cegb_penalty_feature_coupled": penalties}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureCosts):
@@ -470,9 +422,7 @@ class FeatureCosts(PriceEngine):
 
     def __repr__(self) -> str:
         prices = f", prices {self.prices.min():g} to {self.prices.max():g}" if self.prices.size else ""
-        extra = "".join(
-            f", {name}={value:g}" for name in ("per_tree", "per_split", "default") if (value := getattr(self, name))
-        )
+        extra = "".join(f", {name}={value:g}" for name in _SETTINGS if (value := getattr(self, name)))
         return f"FeatureCosts({self.n_features} features, {len(self.sources)} sources{prices}{extra})"
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -486,8 +436,7 @@ class FeatureCosts(PriceEngine):
         return self.to_dict()
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        made = FeatureCosts.from_dict(state)
-        self._fill(**{name: getattr(made, name) for name in _FIELDS})
+        self.__dict__.update(vars(FeatureCosts.from_dict(state)))
 
     def __copy__(self) -> FeatureCosts:
         return self
@@ -499,13 +448,13 @@ class FeatureCosts(PriceEngine):
         needs = fields["needs"]
         for array in (fields["prices"], needs.data, needs.indices, needs.indptr):
             array.setflags(write=False)
-        for name, value in (*fields.items(), ("_index", {name: i for i, name in enumerate(fields["features"])})):
-            object.__setattr__(self, name, value)
+        index = {name: i for i, name in enumerate(fields["features"])}
+        self.__dict__.update(fields | {"_index": index})
 
     def _with(self, **changes: Any) -> FeatureCosts:
         """Make a copy with some attributes changed."""
         made = object.__new__(FeatureCosts)
-        made._fill(**({name: getattr(self, name) for name in _FIELDS} | changes))
+        made._fill(**(vars(self) | changes))
         return made
 
     def _row(self, i: int) -> NDArray[np.intp]:
@@ -513,7 +462,7 @@ class FeatureCosts(PriceEngine):
         return np.asarray(self.needs.indices[self.needs.indptr[i] : self.needs.indptr[i + 1]], dtype=np.intp)
 
     def _position(self, feature: Any) -> int:
-        name = check_name(feature, "A feature")
+        (name,) = check_names([feature], "feature")
         if name in self._index:
             return self._index[name]
         if isinstance(name, int) and self.bound and name < self.n_features:
@@ -541,16 +490,3 @@ class FeatureCosts(PriceEngine):
         for feature in features:
             mask[self._position(feature)] = True
         return self, mask
-
-
-def _needs_matrix(needed: list[list[int]], n_sources: int) -> sp.csr_array:
-    """Return the boolean matrix of features by sources.
-
-    Examples
-    --------
-    >>> _needs_matrix([[0, 1], [1]], 2).toarray().astype(int).tolist()
-    [[1, 1], [0, 1]]
-    """
-    indptr = np.cumsum([0, *map(len, needed)])
-    indices = np.array([s for row in needed for s in row], dtype=np.intp)
-    return sp.csr_array((np.ones(indices.size, dtype=bool), indices, indptr), shape=(len(needed), n_sources))

@@ -67,10 +67,6 @@ class Growth:
         return float(self.gain.sum())
 
 
-#: Grow a round on the open columns; with groups, each path stays within one of them.
-Probe: TypeAlias = Callable[[Mask, "Groups | None"], Growth]
-
-
 @dataclass(frozen=True)
 class Choice:
     """What a round should buy.
@@ -114,7 +110,7 @@ class Judge:
     mu : float
         Trade-off of eq. 1.
     probe : callable
-        Grows a tree on some columns.
+        ``probe(mask, groups)`` grows a round on the open columns; with groups, each path stays within one of them.
     usable : ndarray of bool, default=None
         Columns that may be bought at all; None is all.
 
@@ -132,7 +128,9 @@ class Judge:
         Trees grown.
     """
 
-    def __init__(self, ledger: Ledger, mu: float, probe: Probe, usable: Mask | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, mu: float, probe: Callable[[Mask, Groups | None], Growth], usable: Mask | None = None
+    ) -> None:
         self.ledger, self.mu, self._probe = ledger, mu, probe
         self.prices = ledger.marginals()
         self.free: Mask = self.prices == 0
@@ -164,20 +162,15 @@ class Judge:
         The gain of a column inside a tree is what its splits gained, not what the tree would lose without it, so this
         is a guess at a better set, to be judged.
         """
-        new = self.new(growth)
-        costs = self.ledger.costs
-        needs = costs.needs.astype(np.float64)
+        new, costs = self.new(growth), self.ledger.costs
         owed = np.where(self.ledger.paid, 0.0, costs.prices)
-        gain_of_source = needs.T @ np.where(new, growth.gain, 0.0)
-        unworthy = ((owed > 0) & (gain_of_source <= self.mu * owed)).astype(np.float64)
-        return np.asarray(new & (needs @ unworthy == 0))
+        gain_of_source = costs.needs.T @ np.where(new, growth.gain, 0.0)
+        return new & costs.covered(~((owed > 0) & (gain_of_source <= self.mu * owed)))
 
     def refine(self, growth: Growth) -> None:
         """Drop unworthy columns from a tree, and judge what is left, as long as there are any."""
-        new = self.new(growth)
-        while (kept := self.worthy(growth)).any() and (kept != new).any():
+        while (kept := self.worthy(growth)).any() and (kept != self.new(growth)).any():
             growth = self.judge(kept)
-            new = self.new(growth)
 
     def choose(self) -> Choice:
         """Return the best tree judged."""
@@ -195,25 +188,20 @@ class Judge:
         new = self.new(growth)
         if not self.ledger.fits(new):
             return False
-        price = self.ledger.price(new)
+        best, price = self.best, self.ledger.price(new)
         value = growth.total - self.mu * price
         # Among equals the cheaper one: at mu * c = gain difference exactly nothing is bought.
-        if (
-            self.best is None
-            or value > self.best.value
-            or (self.mu > 0 and value == self.best.value and price < self.best.price)
-        ):
+        if best is None or value > best.value or (self.mu > 0 and value == best.value and price < best.price):
             self.best = Choice(new, groups, growth.total, price, value)
         return True
 
     def _that_fit(self, growth: Growth) -> list[Mask]:
         """Return sets of a tree's new columns that fit into the budget: by gain, and by gain for the money."""
         new = np.flatnonzero(self.new(growth))
-        gain = growth.gain[new]
         sets: list[Mask] = []
-        for order in (new[np.argsort(-gain, kind="stable")], new[np.argsort(-gain / self.prices[new], kind="stable")]):
+        for worth in (growth.gain[new], growth.gain[new] / self.prices[new]):
             chosen = np.zeros_like(self.free)
-            for column in order:
+            for column in new[np.argsort(-worth, kind="stable")]:
                 chosen[column] = True
                 chosen[column] = self.ledger.fits(chosen)
             if chosen.any() and not any(np.array_equal(chosen, other) for other in sets):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -107,12 +108,12 @@ class Ledger:
     @property
     def features(self) -> tuple[Name, ...]:
         """Names of the features bought."""
-        return tuple(self.costs.features[i] for i in np.flatnonzero(self.used))
+        return tuple(compress(self.costs.features, self.used))
 
     @property
     def sources(self) -> tuple[Name, ...]:
         """Names of the sources paid."""
-        return tuple(self.costs.sources[s] for s in np.flatnonzero(self.paid))
+        return tuple(compress(self.costs.sources, self.paid))
 
     def marginals(self) -> NDArray[np.float64]:
         """Return what each feature would add to the total now, shape (n_features,)."""
@@ -152,31 +153,21 @@ class Ledger:
         BudgetError
             If the budget does not allow it. Nothing is bought then.
         """
-        mask = self.costs._mask(features)[1]
-        new = mask & ~self.used
+        new = self.costs._mask(features)[1] & ~self.used
         if not new.any():
             return None
-        if not self.fits(new):
-            raise BudgetError(
-                f"Buying {shorten(self.costs.features[i] for i in np.flatnonzero(new))} costs {self.price(new):g}, but "
-                f"{self.remaining:g} of the budget of {self.budget:g} is left."
-            )
-        sources = self._new_sources(new)
+        names, sources = tuple(compress(self.costs.features, new)), self._new_sources(new)
         price = self.costs.exact(sources)
-        self.used = self.used | new
-        self.paid = self.paid | sources
+        if not self.fits(new):
+            left = f"{self.remaining:g} of the budget of {self.budget:g} is left"
+            raise BudgetError(f"Buying {shorten(names)} costs {float(price):g}, but {left}.")
+        self.used, self.paid = self.used | new, self.paid | sources
         self._spent = exact_sum([self._spent, price])
-        purchase = Purchase(
-            int(round),
-            tuple(self.costs.features[i] for i in np.flatnonzero(new)),
-            tuple(self.costs.sources[s] for s in np.flatnonzero(sources)),
-            float(price),
-            self.spent,
-        )
-        self.history.append(purchase)
-        return purchase
+        bought = tuple(compress(self.costs.sources, sources))
+        self.history.append(Purchase(int(round), names, bought, float(price), self.spent))
+        return self.history[-1]
 
-    def before(self, round: int) -> Ledger:
+    def before(self, round: float) -> Ledger:
         """Return the ledger as it was before a round: what a model cut to its first `round` rounds needs.
 
         Examples
@@ -195,10 +186,7 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """Return an independent copy."""
-        other = Ledger(self.costs, self.budget)
-        other.used, other.paid, other._spent = self.used, self.paid, self._spent
-        other.history, other.stop_reason = list(self.history), self.stop_reason
-        return other
+        return self.before(float("inf"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as plain lists and numbers, for JSON."""
@@ -236,5 +224,4 @@ class Ledger:
         return f"Ledger({self.used.sum()} of {self.used.size} features, {self.spent:g}{limit} spent)"
 
     def _new_sources(self, features: Any) -> NDArray[np.bool_]:
-        mask = self.costs._mask(features)[1]
-        return np.asarray(self.costs.union(mask) & ~self.paid)
+        return self.costs.union(self.costs._mask(features)[1]) & ~self.paid

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import difflib
-import math
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 from typing import Any, TextIO, TypeAlias
 
 import numpy as np
+
+from grbb_ext._checks import finite_number
+from grbb_ext.costs._engine import needs_matrix
 
 Name: TypeAlias = str | int
 
@@ -28,12 +30,7 @@ def check_price(value: Any, what: str) -> float:
     ...
     ValueError: The price of 'draw' must be a finite number of at least 0, got -1.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{what} must be a number, got {value!r}.")
-    price = float(value)
-    if not (math.isfinite(price) and price >= 0):
-        raise ValueError(f"{what} must be a finite number of at least 0, got {value!r}.")
-    return price + 0.0  # -0.0 becomes 0.0
+    return finite_number(value, what) + 0.0  # -0.0 becomes 0.0
 
 
 def check_name(value: Any, what: str) -> Name:
@@ -68,24 +65,6 @@ def check_names(values: Iterable[Any], what: str) -> tuple[Name, ...]:
     return names
 
 
-def one_kind(names: Sequence[Name], what: str) -> None:
-    """Refuse a mixture of names and indices."""
-    if len({type(name) for name in names}) > 1:
-        raise TypeError(f"{what} must be all names or all indices, got both: {list(names)[:6]!r}.")
-
-
-def pairs(table: Any, what: str) -> list[tuple[Any, Any]]:
-    """Return (key, value) pairs of a mapping, a pandas Series, or a sequence (keys 0, 1, ...)."""
-    if isinstance(table, Mapping) or (hasattr(table, "items") and hasattr(table, "index")):
-        return list(table.items())
-    if isinstance(table, (str, bytes)) or not hasattr(table, "__len__"):
-        raise TypeError(f"{what} must be a dict or a sequence with one entry per column, got {table!r}.")
-    array = np.asarray(table) if isinstance(table, np.ndarray) else None
-    if array is not None and array.ndim != 1:
-        raise ValueError(f"{what} must have one dimension, got shape {array.shape}.")
-    return list(enumerate(table))
-
-
 def unknown_name(name: Any, known: Sequence[Name], what: str) -> str:
     """Text for a name that is not there, with the nearest ones that are.
 
@@ -112,21 +91,56 @@ def shorten(names: Iterable[Name], most: int = 6) -> str:
     return ", ".join(listed[:most]) + more
 
 
-def read_prices(prices: Any) -> tuple[tuple[Name, ...], list[float]]:
-    """Return names and prices of the sources."""
-    if not hasattr(prices, "items"):
+def read_costs(costs: Any, needs: Any, prices: Any) -> dict[str, Any]:
+    """Return features, sources, prices, needs and whether these are columns in order, of all forms of costs.
+
+    Examples
+    --------
+    >>> read = read_costs(None, {"chol": ["draw", "chol"], "age": []}, {"draw": 2.1, "chol": 5.2})
+    >>> read["features"], read["sources"], read["needs"].toarray().astype(int).tolist(), read["bound"]
+    (('chol', 'age'), ('draw', 'chol'), [[1, 1], [0, 0]], False)
+    """
+    if (costs is None) == (needs is None and prices is None):
+        raise ValueError("Pass either one price for each feature, or needs= and prices= together.")
+    if costs is None and (needs is None or prices is None):
+        raise ValueError("needs= and prices= go together: the sources of each feature, and their prices.")
+    table = _pairs(needs, "needs") if costs is None else _pairs(costs, "Costs")
+    features = check_names((key for key, _ in table), "feature")
+    if costs is None and not hasattr(prices, "items"):
         raise TypeError(f"prices must be a dict from source to price, got {prices!r}.")
-    table = list(prices.items())
-    sources = check_names((key for key, _ in table), "source")
-    return sources, [check_price(value, f"The price of {key!r}") for key, value in table]
+    priced = list(prices.items()) if costs is None else table
+    sources = check_names((key for key, _ in priced), "source")
+    values = [check_price(value, f"The price of {key!r}") for key, value in priced]
+    needed = [[i] for i in range(len(features))] if needs is None else _read_needs(features, table, sources)
+    if not features:
+        raise ValueError("Costs are empty: give at least one feature.")
+    if len({type(name) for name in features}) > 1:
+        raise TypeError(f"Features must be all names or all indices, got both: {list(features)[:6]!r}.")
+    return {
+        "features": features,
+        "sources": sources,
+        "prices": np.array(values, dtype=np.float64),
+        "needs": needs_matrix(needed, len(sources)),
+        "bound": not hasattr(needs if costs is None else costs, "items"),
+    }
 
 
-def read_needs(features: tuple[Name, ...], needs: list[Any], sources: tuple[Name, ...]) -> list[list[int]]:
+def _pairs(table: Any, what: str) -> list[tuple[Any, Any]]:
+    """Return (key, value) pairs of a mapping, a pandas Series, or a sequence (keys 0, 1, ...)."""
+    if isinstance(table, Mapping) or (hasattr(table, "items") and hasattr(table, "index")):
+        return list(table.items())
+    if isinstance(table, (str, bytes)) or not hasattr(table, "__len__"):
+        raise TypeError(f"{what} must be a dict or a sequence with one entry per column, got {table!r}.")
+    if isinstance(table, np.ndarray) and table.ndim != 1:
+        raise ValueError(f"{what} must have one dimension, got shape {table.shape}.")
+    return list(enumerate(table))
+
+
+def _read_needs(features: tuple[Name, ...], needs: list[tuple[Any, Any]], sources: tuple[Name, ...]) -> list[list[int]]:
     """Return the positions of each feature's sources; a source without a price or a price without a use is refused."""
     position = {source: i for i, source in enumerate(sources)}
-    used: set[Name] = set()
     needed: list[list[int]] = []
-    for feature, wanted in zip(features, needs, strict=True):
+    for feature, (_, wanted) in zip(features, needs, strict=True):
         listed = [wanted] if isinstance(wanted, (str, int, np.integer)) else wanted
         if not isinstance(listed, Iterable):
             raise TypeError(f"needs of {feature!r} must be a list of sources, got {wanted!r}.")
@@ -134,9 +148,9 @@ def read_needs(features: tuple[Name, ...], needs: list[Any], sources: tuple[Name
         for name in names:
             if name not in position:
                 raise ValueError(f"{feature!r} needs {name!r}, which has no price. Add it to prices=.")
-        used.update(names)
         needed.append(sorted(position[name] for name in names))
-    unused = [source for source in sources if source not in used]
+    used = {i for row in needed for i in row}
+    unused = [source for source, i in position.items() if i not in used]
     if unused:
         raise ValueError(f"No feature needs {shorten(unused)}. Take the price out, or correct the names in needs=.")
     return needed
@@ -145,9 +159,7 @@ def read_needs(features: tuple[Name, ...], needs: list[Any], sources: tuple[Name
 _DERIVED = "derived:"
 
 
-def read_csv(
-    path_or_buffer: str | PathLike[str] | TextIO,
-) -> tuple[dict[str, list[str]], dict[str, float]]:
+def read_csv(path_or_buffer: str | PathLike[str] | TextIO) -> tuple[dict[str, list[str]], dict[str, float]]:
     r"""Read needs and prices from a table with the columns feature, cost[, discount_cost, group, needs].
 
     Parameters
@@ -186,11 +198,10 @@ def read_csv(
 
 
 def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]], dict[str, float]]:
-    shared: dict[str, tuple[Decimal, str]] = {}
     needs: dict[str, list[str]] = {}
-    prices: dict[str, Decimal] = {}
-    derived: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {}
     own: dict[str, Decimal] = {}
+    shared: dict[str, tuple[Decimal, str]] = {}
     for line, row in enumerate(rows, start=2):
         feature = row["feature"]
         if not feature:
@@ -198,14 +209,12 @@ def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]],
         if feature in needs:
             raise ValueError(f"The feature {feature!r} is named twice in the cost table: keep one line.")
         cost = _number(row, "cost", feature)
-        group, parts = row.get("group", ""), row.get("needs", "")
+        group, derived = row.get("group", ""), row.get("needs", "")
         if group.startswith(_DERIVED):
-            group, parts = "", "+".join(filter(None, [parts, group.removeprefix(_DERIVED)]))
-        needs[feature] = []
-        if parts:
-            derived[feature] = [part.strip() for part in parts.split("+")]
+            group, derived = "", "+".join(filter(None, [derived, group.removeprefix(_DERIVED)]))
+        needs[feature], own[feature] = [], cost
+        parts[feature] = [part.strip() for part in derived.split("+")] if derived else []
         if not group:
-            own[feature] = cost
             continue
         if not row.get("discount_cost", ""):
             raise ValueError(
@@ -225,35 +234,34 @@ def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]],
         shared.setdefault(group, (saved, feature))
         needs[feature].append(group)
         own[feature] = discount
-    for group, (price, _) in shared.items():
+    for group in shared:
         if group in needs:
             raise ValueError(f"{group!r} is the name of a group and of a feature: rename the group.")
-        prices[group] = price
+    prices = {group: float(price) for group, (price, _) in shared.items()}
     for feature, price in own.items():
         # An own source at price 0 beside others would only be one more thing to fetch.
-        if price > 0 or not (needs[feature] or feature in derived):
+        if price > 0 or not (needs[feature] or parts[feature]):
             needs[feature].append(feature)
-            prices[feature] = price
-    _add_derived(needs, derived)
-    return needs, {source: float(price) for source, price in prices.items()}
+            prices[feature] = float(price)
+    _add_parts(needs, parts)
+    return needs, prices
 
 
-def _add_derived(needs: dict[str, list[str]], derived: dict[str, list[str]]) -> None:
+def _add_parts(needs: dict[str, list[str]], parts: dict[str, list[str]]) -> None:
     """Give derived features the sources of their parts, which may be derived themselves."""
-    done: set[str] = set()
-
-    def resolve(feature: str, above: tuple[str, ...]) -> None:
-        if feature in above:
-            raise ValueError(f"Derived features need each other in a circle: {' -> '.join([*above, feature])}.")
-        for part in () if feature in done else derived.get(feature, ()):
+    for feature, names in parts.items():
+        for part in names:
             if part not in needs:
                 raise ValueError(f"{feature!r} is derived from {part!r}. " + unknown_name(part, list(needs), "feature"))
-            resolve(part, (*above, feature))
+    try:
+        order = list(TopologicalSorter(parts).static_order())
+    except CycleError as error:
+        raise ValueError(
+            f"Derived features need each other in a circle: {' -> '.join(reversed(error.args[1]))}."
+        ) from None
+    for feature in order:
+        for part in parts[feature]:
             needs[feature].extend(source for source in needs[part] if source not in needs[feature])
-        done.add(feature)
-
-    for feature in derived:
-        resolve(feature, ())
 
 
 def _number(row: dict[str, str], column: str, feature: str) -> Decimal:

@@ -57,23 +57,16 @@ def choose_by_levels(judge: Judge, most: int = 8) -> Choice:
     -------
     Choice
     """
-    if not judge.candidates.any():
-        judge.baseline()
-        return judge.choose()
     prices = judge.prices
     top = judge.judge(judge.candidates)
-    if judge.mu == 0 and judge.best is not None:
-        return judge.choose()
-    if not judge.new(top).any():
+    if (judge.mu == 0 and judge.best is not None) or not judge.new(top).any():
         return judge.choose()
     judge.baseline()
     levels = price_levels(prices[judge.candidates], most)
     growth, growths = top, [top]
-    lowest = levels[0]
     while True:
-        limit = prices[judge.new(growth)].max()
-        below = levels[levels < limit]
-        if not below.size or growth.total - judge.mu * lowest <= judge.choose().value:
+        below = levels[levels < prices[judge.new(growth)].max()]
+        if not below.size or growth.total - judge.mu * levels[0] <= judge.choose().value:
             break
         growth = judge.judge(judge.candidates & (prices <= below[-1]))
         if not judge.new(growth).any():
@@ -113,20 +106,11 @@ def path_groups(ledger: Ledger, allowed: Mask) -> Groups:
     ((0, 3), (1, 3))
     """
     columns = np.flatnonzero(allowed)
-    needs = ledger.costs.needs
-    unpaid = [
-        frozenset(
-            int(source)
-            for source in needs.indices[needs.indptr[column] : needs.indptr[column + 1]]
-            if not ledger.paid[source] and ledger.costs.prices[source] > 0
-        )
-        for column in columns
-    ]
+    owed = ~ledger.paid & (ledger.costs.prices > 0)
+    unpaid = [frozenset(s for s in ledger.costs._row(column).tolist() if owed[s]) for column in columns.tolist()]
     distinct = list(dict.fromkeys(unpaid))
     largest = [one for one in distinct if not any(one < other for other in distinct)]
-    return tuple(
-        tuple(int(column) for column, owed in zip(columns, unpaid, strict=True) if owed <= one) for one in largest
-    )
+    return tuple(tuple(columns[[part <= one for part in unpaid]].tolist()) for one in largest)
 
 
 def choose_by_interaction(judge: Judge, most: int = 8) -> Choice:
@@ -149,13 +133,14 @@ def choose_by_interaction(judge: Judge, most: int = 8) -> Choice:
     Choice
         With the groups under which its tree was grown.
     """
-    candidates = judge.candidates.copy()
-    growth = judge.judge(candidates, _groups(judge, candidates))
-    if judge.mu == 0 and judge.best is not None:
-        return judge.choose()
-    judge.baseline()
-    lowest = judge.prices[candidates].min(initial=np.inf)
-    for _ in range(most):
+    candidates, lowest = judge.candidates.copy(), judge.prices[judge.candidates].min(initial=np.inf)
+    for step in range(most + 1):
+        groups = path_groups(judge.ledger, judge.free | candidates) if candidates.any() else None
+        growth = judge.judge(candidates, groups)
+        if step == 0:
+            if judge.mu == 0 and judge.best is not None:
+                break
+            judge.baseline()
         new = judge.new(growth)
         if not new.any() or growth.total - judge.mu * lowest <= judge.choose().value:
             break
@@ -163,12 +148,7 @@ def choose_by_interaction(judge: Judge, most: int = 8) -> Choice:
         if not closed.any():
             closed = new & (judge.prices == judge.prices[new].max())
         candidates &= ~closed
-        growth = judge.judge(candidates, _groups(judge, candidates))
     return judge.choose()
-
-
-def _groups(judge: Judge, new: Mask) -> Groups | None:
-    return path_groups(judge.ledger, judge.free | new) if new.any() else None
 
 
 _LONGEST_WAIT = 8

@@ -3,8 +3,7 @@
 from grbb_ext.model_selection._cost_curve import cost_curve, staged_curve
 from grbb_ext.model_selection._curve import CostCurve, CostPoint
 from grbb_ext.model_selection._scorer import LabeledScorer, labeled_scorer
-from grbb_ext.model_selection._share_graph import share_graph
-from grbb_ext.model_selection._split import SemiSupervisedSplit
+from grbb_ext.model_selection._split import SemiSupervisedSplit, share_graph
 
 __all__ = [
     "CostCurve",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -17,9 +17,8 @@ from grbb_ext._reporting import progress
 from grbb_ext.costs import FeatureCosts, Ledger, check_price
 from grbb_ext.forest import Forest
 from grbb_ext.model_selection._curve import CostCurve
-from grbb_ext.model_selection._scorer import labeled_rows, labeled_scorer, plain_array, take_rows
-from grbb_ext.model_selection._share_graph import share_graph
-from grbb_ext.model_selection._split import SemiSupervisedSplit
+from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, plain_array, take_rows
+from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, share_graph
 
 DEFAULT_MUS = (0.0, *(4.0**k for k in range(-5, 5)))
 
@@ -46,53 +45,37 @@ def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCur
     check_is_fitted(estimator)
     unlabeled = getattr(estimator, "unlabeled", np.nan)
     rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
-    fit = _staged(estimator, labeled_scorer(scoring, unlabeled=unlabeled), take_rows(X, rows), take_rows(y, rows))
-    return _curve([{"mu": float(estimator.mu)}], [[fit]], score_name=_score_name(scoring, estimator))
+    scorer, name = _scorer(scoring, estimator, unlabeled)
+    fit = _staged(estimator, scorer, take_rows(X, rows), take_rows(y, rows))
+    return _curve([{"mu": float(estimator.mu)}], [[fit]], score_name=name)
 
 
-def _score_name(scoring: Any, estimator: Any) -> str:
-    """Return a name for the axis of a picture."""
+def _scorer(scoring: Any, estimator: Any, unlabeled: Any) -> tuple[LabeledScorer, str]:
+    """Return a scorer of labelled rows, and its name for the axis of a picture."""
     own = "accuracy" if is_classifier(estimator) else "R^2"
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", own)
+    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", own)
+    return labeled_scorer(scoring, unlabeled=unlabeled), name
 
 
-def _stages(model: Any, X: Any) -> Iterator[Any]:
-    """Yield the model after each round; a model without trees is one stage."""
-    if is_classifier(model):
-        predictions = model.staged_predict_proba(X) if model.n_iter_ else [model.predict_proba(X)]
-        yield from (_ClassifierStage(model.classes_, probability) for probability in predictions)
-    else:
-        predictions = model.staged_predict(X) if model.n_iter_ else [model.predict(X)]
-        yield from (_RegressorStage(prediction) for prediction in predictions)
+class _Stage(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A model whose predictions of the test rows are known, for scikit-learn's scorers."""
 
+    def __init__(self, model: Any, prediction: Floats) -> None:
+        self.model, self.prediction = model, prediction
+        if is_classifier(model):
+            self.classes_ = model.classes_
 
-class _ClassifierStage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A classifier whose predictions of the test rows are known, for scikit-learn's scorers."""
-
-    def __init__(self, classes: NDArray[Any], probability: Floats) -> None:
-        self.classes_, self._probability = classes, probability
+    def __sklearn_tags__(self) -> Any:
+        return self.model.__sklearn_tags__()
 
     def predict_proba(self, X: Any) -> Floats:
-        return self._probability
+        return self.prediction
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self.classes_[self._probability.argmax(axis=1)])
+        return self.classes_[self.prediction.argmax(axis=1)] if is_classifier(self.model) else self.prediction
 
-
-class _RegressorStage(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A regressor whose predictions of the test rows are known."""
-
-    def __init__(self, prediction: Floats) -> None:
-        self._prediction = prediction
-
-    def predict(self, X: Any) -> Floats:
-        return self._prediction
-
-
-# What an estimator has to have beside fit; GRBBClassifier and GRBBRegressor do.
-_PARAMETERS = ("estimator", "feature_costs", "mu", "budget")
-
-Setting = dict[str, float]
+    def score(self, X: Any, y: Any, **keywords: Any) -> float:
+        return float((ClassifierMixin if is_classifier(self.model) else RegressorMixin).score(self, X, y, **keywords))
 
 
 def cost_curve(
@@ -204,12 +187,16 @@ def cost_curve(
         return _curve_of_function(estimator, feature_costs, mus, budgets, scoring, higher_is_better, verbose)
     if not higher_is_better:
         raise ValueError("Scores of scikit-learn are higher for better models: use one such as 'neg_log_loss'.")
-    model = _with_costs(estimator, feature_costs)
+    model = copy_model(estimator, "estimator", "feature_costs", "mu", "budget")
+    if feature_costs is not None:
+        model.set_params(feature_costs=feature_costs)
+    if model.feature_costs is None:
+        raise ValueError("A cost curve needs prices: pass feature_costs=, or set the estimator's.")
     settings = _settings(mus, budgets, model.feature_costs, X, own=model.budget)
     if isinstance(scoring, dict | list | tuple | set):
         raise TypeError("A curve has one score: pass a name or a scorer as scoring=.")
     unlabeled = getattr(model, "unlabeled", np.nan)
-    scorer = labeled_scorer(scoring, unlabeled=unlabeled)
+    scorer, score_name = _scorer(scoring, model, unlabeled)
     labels, labeled = labeled_rows(y, unlabeled)
     folds = [
         (train, test[labeled[test]])
@@ -235,14 +222,8 @@ def cost_curve(
     ]
     if model.estimator is None:  # name the booster that was found installed, so that its rounds can be set
         model.set_params(estimator=fits[0][0].model)
-    return _curve(
-        settings,
-        fits,
-        own_mu=float(model.mu),
-        score_name=_score_name(scoring, model),
-        estimator=model,
-        n_rounds_name="estimator__n_estimators",
-    )
+    trained = {"estimator": model, "n_rounds_name": "estimator__n_estimators"}
+    return _curve(settings, fits, own_mu=float(model.mu), score_name=score_name, **trained)
 
 
 def _curve_of_function(
@@ -266,14 +247,9 @@ def _curve_of_function(
         cost, n_trees, n_features = _size(model, costs)
         score = float("nan") if scoring is None else float(scoring(model))
         fits.append([_Fit([score], [cost], n_trees, n_features, model)])
-    name = getattr(scoring, "__name__", "score")
-    return _curve(
-        settings,
-        fits,
-        score_name="score" if name == "<lambda>" else name,
-        higher_is_better=higher_is_better,
-        models=tuple(row[0].model for row in fits),
-    )
+    name = getattr(scoring, "__name__", "score").replace("<lambda>", "score")
+    models = tuple(fit.model for (fit,) in fits)
+    return _curve(settings, fits, score_name=name, higher_is_better=higher_is_better, models=models)
 
 
 class _Fit(NamedTuple):
@@ -292,7 +268,10 @@ def _one_fit(model: Any, training: list[Any], known: dict[str, Any], test: list[
 
 def _staged(model: Any, scorer: Any, X: Any, y: Any) -> _Fit:
     """Score a fitted model after each of its rounds."""
-    score = [float(scorer(stage, X, y)) for stage in _stages(model, X)]
+    name = "predict_proba" if is_classifier(model) else "predict"
+    # A model without trees is one stage.
+    stages = getattr(model, f"staged_{name}")(X) if model.n_iter_ else [getattr(model, name)(X)]
+    score = [float(scorer(_Stage(model, prediction), X, y)) for prediction in stages]
     ledger = model.ledger_
     cost = [0.0] * len(score) if ledger is None else _cost_after_rounds(ledger, len(score))
     used = len(model.forest_.features_used()) if ledger is None else ledger.used.sum()
@@ -309,7 +288,9 @@ def _size(model: Any, costs: FeatureCosts) -> tuple[float, int, int]:
     return costs.total(forest), int(forest.n_trees), len(forest.features_used())
 
 
-def _curve(settings: list[Setting], fits: list[list[_Fit]], own_mu: float = np.nan, **fields: Any) -> CostCurve:
+def _curve(
+    settings: list[dict[str, float]], fits: list[list[_Fit]], own_mu: float = np.nan, **fields: Any
+) -> CostCurve:
     """Put fits together, `fits[m][f]` being that of setting m in fold f."""
     longest = max(len(fit.score) for row in fits for fit in row)
 
@@ -327,7 +308,7 @@ def _curve(settings: list[Setting], fits: list[list[_Fit]], own_mu: float = np.n
     )
 
 
-def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | None = None) -> list[Setting]:
+def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | None = None) -> list[dict[str, float]]:
     """Return ``{"mu": value}`` or ``{"budget": value}`` for each model of the sweep; no budget exceeds the own one."""
     if isinstance(budgets, Integral):
         costs = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
@@ -337,7 +318,7 @@ def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | No
         budgets = costs.budgets(int(budgets))
     if mus is None and budgets is None:
         mus = DEFAULT_MUS
-    settings: list[Setting] = []
+    settings: list[dict[str, float]] = []
     for name, values, most in (("mu", mus, np.inf), ("budget", budgets, np.inf if own is None else own)):
         if values is None:
             continue
@@ -370,29 +351,8 @@ def _extended(values: list[float], size: int) -> list[float]:
 
 def _splitter(cv: Any, unlabeled: Any, random_state: Any, classes: bool) -> Any:
     if isinstance(cv, int | np.integer):
-        return SemiSupervisedSplit(
-            cv,
-            stratify="auto" if classes else False,
-            shuffle=random_state is not None,
-            random_state=random_state,
-            unlabeled=unlabeled,
-        )
+        order = {} if random_state is None else {"shuffle": True, "random_state": random_state}
+        return SemiSupervisedSplit(cv, stratify="auto" if classes else False, unlabeled=unlabeled, **order)
     if random_state is not None:
         raise ValueError("random_state is for a number of folds: set it on the splitter.")
     return check_cv(cv)
-
-
-def _with_costs(estimator: Any, feature_costs: Any) -> Any:
-    """Return a copy of the estimator with prices."""
-    missing = [name for name in _PARAMETERS if not hasattr(estimator, name)]
-    if missing or isinstance(estimator, type):
-        raise TypeError(
-            f"estimator must be GRBBClassifier(...) or GRBBRegressor(...), got {estimator!r}. In a pipeline, transform "
-            "X before."
-        )
-    model = clone(estimator)
-    if feature_costs is not None:
-        model.set_params(feature_costs=feature_costs)
-    if model.feature_costs is None:
-        raise ValueError("A cost curve needs prices: pass feature_costs=, or set the estimator's.")
-    return model

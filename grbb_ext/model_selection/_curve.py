@@ -243,20 +243,14 @@ class CostCurve:
         >>> budgets.tolist(), best.tolist()
         ([1.0, 2.0, 9.0], [0.6, 0.8, 0.9])
         """
-        best_under = np.nanmax if self.higher_is_better else np.nanmin
-        budgets: list[float] = []
-        best: list[float] = []
-        for budget in np.unique(self.cost).tolist():
-            mean = self.under(budget)[0].mean(axis=0)
-            if np.isnan(mean).all():
-                continue
-            top = float(best_under(mean))
-            if not best or (top > best[-1] if self.higher_is_better else top < best[-1]):
-                budgets.append(budget)
-                best.append(top)
-        if not best:
+        sign = 1.0 if self.higher_is_better else -1.0
+        budgets = np.unique(self.cost)
+        means = [sign * self.under(budget)[0].mean(axis=0) for budget in budgets.tolist()]
+        best = np.array([np.fmax.reduce(mean, axis=None, initial=-np.inf) for mean in means])
+        improves = best > np.maximum.accumulate([-np.inf, *best[:-1]])
+        if not improves.any():
             self.best_under(None)  # raises, and says why
-        return np.array(budgets), np.array(best)
+        return budgets[improves], sign * best[improves]
 
     def fit_best(self, X: Any, y: Any, budget: float | None, **fit_params: Any) -> Any:
         """Train the estimator on all rows with the setting and the number of rounds that are best under a budget.

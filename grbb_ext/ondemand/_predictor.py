@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +14,12 @@ from grbb_ext._checks import positive_int
 from grbb_ext._reporting import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
 from grbb_ext.forest import Forest, column_categories
-from grbb_ext.ondemand._evaluation import Evaluation, Order, Unknown
-from grbb_ext.ondemand._result import FetchError, OnDemandResult, StoppingRule, join, make_rule
-from grbb_ext.ondemand._sources import Batch, Derive, Fetch, by_name
+from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name
+from grbb_ext.ondemand._evaluation import Evaluation
 from grbb_ext.table import Schema, Unseen, is_frame, read_column, read_table
 
 
+@dataclass(eq=False, repr=False)
 class OnDemandPredictor:
     r"""Predict with features that are fetched only for the rows whose paths need them.
 
@@ -95,38 +96,39 @@ class OnDemandPredictor:
     True
     """
 
-    def __init__(
-        self,
-        forest: Forest,
-        costs: FeatureCosts,
-        fetch: Mapping[Any, Fetch],
-        *,
-        derive: Mapping[Any, Derive] | None = None,
-        budget_per_row: ArrayLike | None = None,
-        early_exit: Literal["decision"] | float | None = None,
-        exit_every: int = 10,
-        decision_threshold: float = 0.0,
-        unknown: Unknown = "mean",
-        order: Order = "worth",
-        batch_size: int = 16384,
-        on_error: Literal["raise", "return"] = "raise",
-        verbose: bool = True,
-    ) -> None:
-        for name, value, allowed in (
-            ("unknown", unknown, ("mean", "missing")),
-            ("order", order, ("worth", "trees")),
-            ("on_error", on_error, ("raise", "return")),
+    forest: Forest
+    costs: FeatureCosts
+    fetch: Mapping[Any, Fetch]
+    _: KW_ONLY
+    derive: Mapping[Any, Derive] | None = None
+    budget_per_row: ArrayLike | None = None
+    early_exit: Literal["decision"] | float | None = None
+    exit_every: int = 10
+    decision_threshold: float = 0.0
+    unknown: Literal["mean", "missing"] = "mean"
+    order: Literal["worth", "trees"] = "worth"
+    batch_size: int = 16384
+    on_error: Literal["raise", "return"] = "raise"
+    verbose: bool = True
+
+    def __post_init__(self) -> None:
+        for name, *allowed in (
+            ("unknown", "mean", "missing"),
+            ("order", "worth", "trees"),
+            ("on_error", "raise", "return"),
         ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be {allowed[0]!r} or {allowed[1]!r}, got {value!r}.")
-        self.forest, self.costs = forest, costs.bind(forest)
-        self.fetch, self.derive = dict(fetch), dict(derive or {})
-        self.budget_per_row = budget_per_row
-        self.rule: StoppingRule | None = make_rule(forest, early_exit, exit_every, decision_threshold)
-        self.unknown, self.order = unknown, order
-        self.batch_size, self.on_error, self.verbose = positive_int(batch_size, "batch_size"), on_error, verbose
-        self._categories = column_categories(forest) or {}
-        self._unseen: Unseen = "error" if forest.library == "xgboost" else "missing"
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be {allowed[0]!r} or {allowed[1]!r}, got {getattr(self, name)!r}.")
+        if isinstance(self.early_exit, str) and self.early_exit != "decision":
+            raise ValueError(f"early_exit must be 'decision', a probability or None, got {self.early_exit!r}.")
+        if not (self.early_exit in (None, "decision") or 0 < float(self.early_exit) < 1):
+            raise ValueError(f"early_exit must be a probability between 0 and 1, got {self.early_exit!r}.")
+        self.exit_every = positive_int(self.exit_every, "exit_every")
+        self.batch_size = positive_int(self.batch_size, "batch_size")
+        self.costs = self.costs.bind(self.forest)
+        self.fetch, self._derive = dict(self.fetch), dict(self.derive or {})
+        self._categories = column_categories(self.forest) or {}
+        self._unseen: Unseen = "error" if self.forest.library == "xgboost" else "missing"
         self._check_callables()
 
     def predict(self, rows: ArrayLike, free: Any = None) -> OnDemandResult:
@@ -152,8 +154,13 @@ class OnDemandPredictor:
         """
         ids = np.asarray(rows)
         n_batches = max(-(-ids.size // self.batch_size), 1)
-        batches = progress(self.iterate(ids, free), n_batches, "predicting on demand", self.verbose)
-        result = join(list(batches))
+        batches = list(progress(self.iterate(ids, free), n_batches, "predicting on demand", self.verbose))
+        joined = {
+            name: np.concatenate([getattr(batch, name) for batch in batches])
+            for name in ("rows", "raw_scores", "status", "trees", "fetched", "spent")
+        }
+        errors = tuple(error for batch in batches for error in batch.errors)
+        result = OnDemandResult(**joined, sources=self.costs.sources, errors=errors)
         if result.errors and self.on_error == "raise":
             first, *others = result.errors
             more = f" ({len(others)} more failures in .result.errors)" if others else ""
@@ -183,46 +190,41 @@ class OnDemandPredictor:
         budget = self._read_budget(ids.size)
         for start in range(0, max(ids.size, 1), self.batch_size):
             part = slice(start, start + self.batch_size)
-            batch = Batch(ids[part], self.costs, self.fetch, self.derive, self._categories, self._unseen)
+            batch = Batch(ids[part], self.costs, self.fetch, self._derive, self._categories, self._unseen)
             for feature, values in given.items():
                 batch.give(feature, values[part])
-            limit = None if budget is None else budget[part]
-            evaluation = Evaluation(self.forest, batch, self.rule, limit, self.unknown, self.order)
+            evaluation = Evaluation(self, batch, None if budget is None else budget[part])
             evaluation.run()
-            yield self._result(batch, evaluation)
-
-    def _result(self, batch: Batch, evaluation: Evaluation) -> OnDemandResult:
-        return OnDemandResult(
-            rows=batch.ids,
-            raw_scores=evaluation.scores[:, 0] if self.forest.n_outputs == 1 else evaluation.scores,
-            status=evaluation.status,
-            trees=evaluation.trees,
-            fetched=batch.fetched,
-            spent=self.costs.spent(batch.fetched),
-            sources=self.costs.sources,
-            errors=tuple(batch.errors),
-        )
+            yield OnDemandResult(
+                rows=batch.ids,
+                raw_scores=evaluation.scores[:, 0] if self.forest.n_outputs == 1 else evaluation.scores,
+                status=evaluation.status,
+                trees=evaluation.trees,
+                fetched=batch.fetched,
+                spent=self.costs.spent(batch.fetched),
+                sources=self.costs.sources,
+                errors=tuple(batch.errors),
+            )
 
     def _check_callables(self) -> None:
         """Refuse unknown and missing sources before anything is paid."""
-        for name in self.fetch:
-            if name not in self.costs.sources:
-                raise ValueError(unknown_name(name, self.costs.sources, "source"))
-        for name in self.derive:
-            if name not in self.costs.features:
-                raise ValueError(unknown_name(name, self.costs.features, "feature"))
+        for option, callables, known, what in (
+            ("fetch", self.fetch, self.costs.sources, "source"),
+            ("derive", self._derive, self.costs.features, "feature"),
+        ):
+            for name, function in callables.items():
+                if name not in known:
+                    raise ValueError(unknown_name(name, known, what))
+                if not callable(function):
+                    raise TypeError(f"{option}[{name!r}] must be a callable, got {function!r}.")
         absent = [source for source in self.costs.paid_sources(self.forest) if source not in self.fetch]
         if absent:
             raise ValueError(f"The forest needs {shorten(absent)}: add a callable for each to fetch=.")
-        for table, what in ((self.fetch, "fetch"), (self.derive, "derive")):
-            for name, function in table.items():
-                if not callable(function):
-                    raise TypeError(f"{what}[{name!r}] must be a callable, got {function!r}.")
 
     def _read_free(self, free: Any, n: int) -> dict[int, NDArray[np.float64]]:
         """Return the features that need no source, by position."""
-        needs_none = np.asarray(self.costs.needs.sum(axis=1)).ravel() == 0
-        wanted = [int(j) for j in self.forest.features_used() if needs_none[j]]
+        no_source = self.costs.covered(np.zeros(len(self.costs.sources), dtype=bool))
+        wanted = [int(j) for j in self.forest.features_used() if no_source[j]]
         if not wanted:
             return {}
         names = [self.costs.features[j] for j in wanted]

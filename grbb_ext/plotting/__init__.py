@@ -1,8 +1,7 @@
 """Pictures, in scikit-learn's Display style; matplotlib is imported when one is drawn."""
 
 from grbb_ext.plotting._curves import CostCurveDisplay
-from grbb_ext.plotting._propagation import PropagationDisplay
-from grbb_ext.plotting._variance import VarianceDisplay
+from grbb_ext.plotting._rows import PropagationDisplay, VarianceDisplay
 
 __all__ = [
     "CostCurveDisplay",

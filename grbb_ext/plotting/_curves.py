@@ -8,6 +8,8 @@ import numpy as np
 
 from grbb_ext.model_selection import CostCurve, cost_curve, staged_curve
 
+Axis = Literal["cost", "rounds"]
+
 # Bands of more lines than this cover each other.
 _BANDS = 3
 # More lines than this are explained by a bar, not by keys in the legend.
@@ -19,12 +21,20 @@ def legend_above(ax: Any, n_columns: int = 2) -> Any:
     return ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=n_columns, frameon=False, borderaxespad=0.2)
 
 
-def legend_right(ax: Any) -> Any:
-    """Draw the legend to the right of the axes, one key below the other."""
-    return ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+class Display:
+    """A picture on axes of its own, or on those given."""
+
+    def _open(self, ax: Any, width: float, height: float) -> Any:
+        """Keep the axes and their figure; None makes a figure of this size."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
 
 
-class CostCurveDisplay:
+class CostCurveDisplay(Display):
     """Score of models against the cost of their features, or against their number of boosting rounds.
 
     Against cost, a point is the model of one setting (one mu, or one hard budget) after all of its rounds, with its
@@ -70,9 +80,7 @@ class CostCurveDisplay:
     ([1, 2], [0.7, 0.9])
     """
 
-    def __init__(
-        self, curve: CostCurve, *, x: Literal["cost", "rounds"] = "cost", cost_unit: str | None = None
-    ) -> None:
+    def __init__(self, curve: CostCurve, *, x: Axis = "cost", cost_unit: str | None = None) -> None:
         if not isinstance(curve, CostCurve):
             raise TypeError(f"curve must be what cost_curve returned, got {type(curve).__name__}.")
         if x not in ("cost", "rounds"):
@@ -81,13 +89,7 @@ class CostCurveDisplay:
 
     @classmethod
     def from_curve(
-        cls,
-        curve: CostCurve,
-        *,
-        x: Literal["cost", "rounds"] = "cost",
-        cost_unit: str | None = None,
-        ax: Any = None,
-        **keywords: Any,
+        cls, curve: CostCurve, *, x: Axis = "cost", cost_unit: str | None = None, ax: Any = None, **keywords: Any
     ) -> CostCurveDisplay:
         """Draw a curve.
 
@@ -116,7 +118,7 @@ class CostCurveDisplay:
         X: Any,
         y: Any,
         *,
-        x: Literal["cost", "rounds"] = "cost",
+        x: Axis = "cost",
         cost_unit: str | None = None,
         ax: Any = None,
         **settings: Any,
@@ -143,16 +145,7 @@ class CostCurveDisplay:
 
     @classmethod
     def from_fitted(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        scoring: Any = None,
-        x: Literal["cost", "rounds"] = "rounds",
-        cost_unit: str | None = None,
-        ax: Any = None,
-        **keywords: Any,
+        cls, estimator: Any, X: Any, y: Any, *, scoring: Any = None, x: Axis = "rounds", **keywords: Any
     ) -> CostCurveDisplay:
         """Score a fitted model after each of its rounds, and draw it.
 
@@ -164,15 +157,15 @@ class CostCurveDisplay:
             Rows that it was not trained on, and their labels; unlabelled ones are left out.
         scoring : str, callable or None, default=None
             A score of scikit-learn; None is accuracy, or R^2 for regression.
-        x, cost_unit, ax, **keywords
-            As for :meth:`from_curve`.
+        x, **keywords
+            As for :meth:`from_curve`, `cost_unit` and `ax` among them.
 
         Returns
         -------
         CostCurveDisplay
             Drawn.
         """
-        return cls.from_curve(staged_curve(estimator, X, y, scoring), x=x, cost_unit=cost_unit, ax=ax, **keywords)
+        return cls.from_curve(staged_curve(estimator, X, y, scoring), x=x, **keywords)
 
     def plot(
         self, ax: Any = None, *, name: str | None = None, colorbar: bool = True, **keywords: Any
@@ -196,12 +189,9 @@ class CostCurveDisplay:
         CostCurveDisplay
             Itself, with `ax_`, `figure_`, `lines_`, `points_`, `best_` and `colorbar_`.
         """
-        import matplotlib.pyplot as plt
         from matplotlib import colormaps
 
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, 6.4, 4.2)
         self.lines_: list[Any] = []
         self.points_: list[Any] = []
         self.best_: Any = None
@@ -221,24 +211,12 @@ class CostCurveDisplay:
         style = {"drawstyle": "steps-post", "color": "0.35" if colorbar else None, "lw": 1.5} | keywords
         reach, top = np.append(budgets, max(budgets[-1], cost.max())), np.append(best, best[-1])
         self.lines_ = ax.plot(reach, top, label=name or "best within a budget", **style)
-        for i in range(len(curve)):
-            self.points_.append(
-                ax.errorbar(
-                    [cost[i]],
-                    [score[i]],
-                    None if np.isnan(error[i]) else [error[i]],
-                    fmt="o",
-                    color=colors[i] if colorbar else self.lines_[0].get_color(),
-                    ms=6,
-                    capsize=2,
-                    lw=1,
-                )
-            )
+        for i, color in enumerate(colors if colorbar else [self.lines_[0].get_color()] * len(curve)):
+            bar = None if np.isnan(error[i]) else [error[i]]
+            self.points_.append(ax.errorbar([cost[i]], [score[i]], bar, fmt="o", color=color, ms=6, capsize=2, lw=1))
         if name is None:  # one grey key for the points of all colours
-            label = f"all rounds of a {self._what() or 'setting'}" + (
-                "" if np.isnan(error).all() else ", ± standard error"
-            )
-            ax.plot([], [], "o", color="0.35", ms=6, label=label)
+            errors = "" if np.isnan(error).all() else ", ± standard error"
+            ax.plot([], [], "o", color="0.35", ms=6, label=f"all rounds of a {self._what() or 'setting'}{errors}")
         if colorbar:
             self._draw_bar(colors)
         ax.set_xlabel("cost of the features" + (f" ({self.cost_unit})" if self.cost_unit else ""))

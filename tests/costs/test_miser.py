@@ -14,10 +14,9 @@ from grbb_ext.costs import (
     choose_by_interaction,
     choose_by_levels,
     gain_bound,
-    path_groups,
-    price_levels,
     stop_reason,
 )
+from grbb_ext.costs._strategies import path_groups, price_levels
 
 
 def grow(X, target, depth, mask, groups=None):

@@ -128,6 +128,7 @@ def test_a_class_with_one_label_does_not_stop_it():
     model = GRBBClassifier(BOOSTERS["lightgbm"], feature_costs=COSTS)
     curve = cost_curve(model, X, y, mus=[0.0], cv=3, scoring="neg_log_loss", verbose=False)
     assert np.isfinite(curve.score).all()
+    assert not hasattr(curve.estimator, "classes_")  # the classes were given to the fits of the folds
 
 
 def test_a_model_that_ends_early_keeps_its_last_score():
