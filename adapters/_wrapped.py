@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -15,6 +16,7 @@ from grbb_ext.estimators import Job, Task
 from grbb_ext.evaluation import Evaluation, Metric
 from grbb_ext.labels import Labels
 from grbb_ext.objective import GRBBObjective
+from grbb_ext.table import Table
 
 _LOG = logging.getLogger("grbb_ext")
 
@@ -32,6 +34,11 @@ def end_for_costs(ledger: Ledger, mu: float, n_rounds: int, *, quiet: bool) -> N
     """Note in the ledger why training ends, and log it once."""
     ledger.stop_reason = stop_reason(ledger, mu, n_rounds)
     _LOG.log(logging.INFO if quiet else logging.WARNING, ledger.stop_reason)
+
+
+def booster_rows(table: Table) -> Any:
+    """Return the values of a table in a form that both libraries take: they have no sparse arrays yet."""
+    return sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
 
 
 class WrappedBooster:
@@ -80,10 +87,8 @@ class WrappedBooster:
                 raise ValueError(
                     f"{name}={value!r} of the wrapped estimator is for classes. Use sample_weight for a regression."
                 )
-        if num_class is not None and int(num_class) not in (
-            0,
-            1 if job.obj.classes_ is None else len(job.obj.classes_),
-        ):
+        n_classes = 1 if job.obj.classes_ is None else len(job.obj.classes_)
+        if num_class is not None and int(num_class) not in (0, n_classes):
             raise ValueError(
                 f"num_class={num_class!r} of the wrapped estimator does not fit y. Leave it out; classes= names "
                 "classes that have no label."
@@ -176,31 +181,19 @@ def choose(own: Any, of_booster: dict[str, Any]) -> Any:
     return own if own is not None else next(iter(given.values()), None)
 
 
+def _named(metric: Metric, names: str) -> dict[str, Metric]:
+    return dict.fromkeys(names.split(), metric)
+
+
 _CLASSIFICATION: dict[str, Metric] = {
-    "loss": "loss",
-    "logloss": "loss",
-    "mlogloss": "loss",
-    "binary_logloss": "loss",
-    "binary": "loss",
-    "multi_logloss": "loss",
-    "multiclass": "loss",
-    "softmax": "loss",
-    "error": "error",
-    "merror": "error",
-    "binary_error": "error",
-    "multi_error": "error",
+    **_named("loss", "loss logloss mlogloss binary_logloss binary multi_logloss multiclass softmax"),
+    **_named("error", "error merror binary_error multi_error"),
     "accuracy": "accuracy",
     "auc": "auc",
 }
 _REGRESSION: dict[str, Metric] = {
-    "loss": "loss",
-    "rmse": "rmse",
-    "root_mean_squared_error": "rmse",
-    "l2_root": "rmse",
-    "l2": "loss",
-    "mse": "loss",
-    "mean_squared_error": "loss",
-    "regression": "loss",
+    **_named("loss", "loss l2 mse mean_squared_error regression"),
+    **_named("rmse", "rmse root_mean_squared_error l2_root"),
 }
 
 
@@ -228,7 +221,7 @@ def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric 
         return ["loss"]
     if isinstance(asked, str):
         asked = asked.split(",")
-    listed = list(asked) if isinstance(asked, (list, tuple, set)) else [asked]
+    listed = asked if isinstance(asked, (list, tuple, set)) else [asked]
     known = _REGRESSION if obj.classes_ is None else _CLASSIFICATION
     metrics: list[Metric | Callable[..., float]] = []
     for entry in listed:
@@ -242,8 +235,3 @@ def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric 
                 f"{sorted(known)}, or a function of (y, prediction)."
             )
     return metrics
-
-
-def higher_is_better(metric: Any) -> bool:
-    """Return the direction of a metric; a function counts as a loss, as in XGBoost."""
-    return metric in ("accuracy", "auc")

@@ -21,20 +21,10 @@ from grbb_ext.rules import Laplacian
 from grbb_ext.table import stack_tables
 from grbb_ext.teacher import Teacher
 
-_LIGHTGBM_ONLY = {
-    "bagging_fraction",
-    "boosting",
-    "boosting_type",
-    "feature_fraction",
-    "lambda_l1",
-    "lambda_l2",
-    "local_listen_port",
-    "machines",
-    "min_data_in_leaf",
-    "num_leaves",
-    "num_machines",
-    "tree_learner",
-}
+_OF_LIGHTGBM = """
+bagging_fraction boosting boosting_type feature_fraction lambda_l1 lambda_l2 local_listen_port machines min_data_in_leaf
+num_leaves num_machines tree_learner
+"""
 
 _WHY_NOT_LIGHTGBM = (
     "grbb_ext.adapters.dask trains XGBoost only. LightGBM's Dask estimators tell a custom objective neither which rows "
@@ -56,7 +46,7 @@ def check_booster(params: Mapping[str, Any], X: Any) -> None:
     """
     if type(X).__module__.split(".")[0] == "lightgbm":
         raise TypeError(f"X is a {type(X).__name__} of LightGBM. {_WHY_NOT_LIGHTGBM}")
-    theirs = sorted(name for name in params if name in _LIGHTGBM_ONLY or name.startswith("cegb_"))
+    theirs = sorted(name for name in params if name in _OF_LIGHTGBM.split() or name.startswith("cegb_"))
     if theirs:
         raise ValueError(f"{theirs[0]} is a parameter of LightGBM. {_WHY_NOT_LIGHTGBM}")
     if "objective" in params:

@@ -231,22 +231,21 @@ def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "marg
     if labels is None or labels.classes is None:
         raise ValueError(f"kind={kind!r} is for classification, with what train() returned as model.")
     scores = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
-    if kind == "class":
-        drop = [1] if scores.ndim == 2 else None
-        return scores.map_blocks(_classes, labels, drop_axis=drop, dtype=labels.classes.dtype)
-    n = labels.classes.size
-    if scores.ndim == 2:
-        return scores.map_blocks(_probabilities, labels, dtype=np.float64)
-    return scores.map_blocks(_probabilities, labels, new_axis=1, chunks=(*scores.chunks, (n,)), dtype=np.float64)
+    probability = scores.map_blocks(
+        _probabilities,
+        labels,
+        new_axis=1 if scores.ndim == 1 else None,
+        chunks=(scores.chunks[0], (labels.classes.size,)),
+        dtype=np.float64,
+    )
+    if kind == "probability":
+        return probability
+    return probability.map_blocks(lambda p: labels.classes[p.argmax(axis=1)], drop_axis=1, dtype=labels.classes.dtype)
 
 
 def _probabilities(scores: Any, labels: Any) -> Any:
     probability = labels.loss.mean(np.asarray(scores, dtype=np.float64))
     return np.column_stack([1.0 - probability, probability]) if probability.ndim == 1 else probability
-
-
-def _classes(scores: Any, labels: Any) -> Any:
-    return labels.classes[_probabilities(scores, labels).argmax(axis=1)]
 
 
 def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any, rounds: int, **settings: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,12 @@ def train(
         # lgb.train copies what is in params, except functions: rounds that are grown again need the same object.
         parameters.pop(params, "objective")
         params["objective"] = lambda raw_scores, data: objective(raw_scores, data)
-    keeper = _CostKeeper(params, costs, mu, budget, _features_of(init_model), feval, _holds(valid_sets, train_set))
+    paid = None
+    if init_model is not None:
+        paid = columns_of(init_model if isinstance(init_model, lgb.Booster) else lgb.Booster(model_file=init_model))
+    evaluated = valid_sets if isinstance(valid_sets, list | tuple) else [valid_sets]
+    evaluates_train = any(one is train_set for one in evaluated)
+    keeper = _CostKeeper(params, costs, mu, budget, paid, feval, evaluates_train)
     all_callbacks = [*(callbacks or []), *_early_stopping(params)]
     booster = lgb.train(params, train_set, num_boost_round, callbacks=keeper.callbacks(all_callbacks), **arguments)
     return keeper.finish(booster)
@@ -143,11 +149,12 @@ class _CostKeeper:
         """Return the callbacks of a run: prepare last before the round, settle first after it, stop last."""
         wrapped: list[Callable[..., Any]] = []
         for i, callback in enumerate(others):
-            if getattr(callback, "before_iteration", False):
+            before = getattr(callback, "before_iteration", False)
+            if before:
                 # It may change parameters from round to round, and with them what can be split.
                 self._patience = PATIENCE
             order = getattr(callback, "order", i - len(others))
-            wrapped.append(_Callback(self._forward(callback), order, getattr(callback, "before_iteration", False)))
+            wrapped.append(_Callback(partial(self._forward, callback), order, before))
         first, last = -(10**9), 10**9
         return [
             *wrapped,
@@ -180,21 +187,10 @@ class _CostKeeper:
     def _start(self, booster: lgb.Booster) -> Rounds:
         names, n_features = booster.feature_name(), booster.num_feature()
         unnamed = names == [f"Column_{i}" for i in range(n_features)]
-        costs = self._costs.bind(n_features if unnamed else names)
-        ledger = Ledger(costs, self._budget)
+        ledger = Ledger(self._costs.bind(n_features if unnamed else names), self._budget)
         if self._paid is not None:
             ledger.buy(self._paid)
-        objective = parameters.get(self._params, "objective")
-        seed = parameters.get(self._params, "bagging_seed", 3)
-        return Rounds(
-            booster,
-            ledger,
-            self._mu,
-            objective if callable(objective) else None,
-            parameters.user_contri(self._params),
-            parameters.restricts_leaves(self._params),
-            int(seed) if parameters.is_goss(self._params) else None,
-        )
+        return Rounds(booster, ledger, self._mu, self._params)
 
     def _settle(self, env: Any) -> None:
         assert self._rounds is not None
@@ -209,13 +205,9 @@ class _CostKeeper:
             quiet = parameters.get(self._params, "verbosity", 1) < 0
             end_for_costs(self._rounds.ledger, self._mu, env.model.current_iteration(), quiet=quiet)
 
-    def _forward(self, callback: Callable[..., Any]) -> Callable[[Any], None]:
-        """Let a callback know of an early end, so that early stopping picks its best round as it does at the end."""
-
-        def forwarded(env: Any) -> None:
-            callback(replace(env, end_iteration=env.iteration + 1) if self._stopping else env)
-
-        return forwarded
+    def _forward(self, callback: Callable[..., Any], env: Any) -> None:
+        """Call a callback, with an early end as the end: early stopping then picks its best round as it does there."""
+        callback(replace(env, end_iteration=env.iteration + 1) if self._stopping else env)
 
     def _stop(self, env: Any) -> None:
         if self._stopping:
@@ -223,14 +215,16 @@ class _CostKeeper:
             raise lgb.EarlyStopException(env.model.current_iteration() - 1, env.evaluation_result_list)
 
 
+@dataclass(frozen=True)
 class _Callback:
     """A callback with its place among the others."""
 
-    def __init__(self, call: Callable[[Any], None], order: int, before_iteration: bool) -> None:
-        self._call, self.order, self.before_iteration = call, order, before_iteration
+    call: Callable[[Any], None]
+    order: int
+    before_iteration: bool
 
     def __call__(self, env: Any) -> None:
-        self._call(env)
+        self.call(env)
 
 
 def _early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:
@@ -246,16 +240,3 @@ def _early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:
             min_delta=params.get("early_stopping_min_delta", 0.0),
         )
     ]
-
-
-def _features_of(init_model: str | Path | lgb.Booster | None) -> NDArray[np.bool_] | None:
-    """Return the columns that a model uses, all of its rounds."""
-    if init_model is None:
-        return None
-    model = init_model if isinstance(init_model, lgb.Booster) else lgb.Booster(model_file=init_model)
-    return columns_of(model)
-
-
-def _holds(valid_sets: Any, train_set: lgb.Dataset) -> bool:
-    listed = valid_sets if isinstance(valid_sets, (list, tuple)) else [valid_sets]
-    return any(valid_set is train_set for valid_set in listed)
