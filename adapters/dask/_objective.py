@@ -16,7 +16,7 @@ from xgboost import collective
 
 from grbb_ext.adapters.dask._rows import Ids, Rows, check_ids, read_ids
 from grbb_ext.adapters.xgboost import GreedyMiser
-from grbb_ext.costs import FeatureCosts
+from grbb_ext.costs import FeatureCosts, gain_bound
 from grbb_ext.losses import Floats, Loss
 from grbb_ext.objective import check_raw_scores
 from grbb_ext.propagation import node_matrix
@@ -188,9 +188,9 @@ class CollectiveMiser(GreedyMiser):
 
     _many_machines = True
 
-    def _gain_bound(self, gradient: Any, hessian: Any) -> float:
-        here = super()._gain_bound(gradient, hessian)
-        return float(sum_over_workers(np.array([here]))[0])
+    @staticmethod
+    def _gain_bound(gradient: Any, hessian: Any) -> float:
+        return float(sum_over_workers(np.array([gain_bound(gradient, hessian)]))[0])
 
 
 class CostedTraining(xgb.callback.TrainingCallback):

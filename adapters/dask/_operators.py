@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -207,10 +209,10 @@ def spread_by_anchors(
     names = ("index", "share")
     if isinstance(recipe.rule, Targets):
         values, _ = centered_labels(labels.targets, labels.loss)
-        on_nodes = anchors.operator.extend(values)
-        names, sent = ("targets", "weight"), client.scatter([on_nodes, labels, objective.labeled.ids], broadcast=True)
-        of_labels = dict(zip(("on_nodes", "labels", "ids"), sent, strict=True))
-        blocks = client.map(_anchor_targets, blocks, parts.starts, recipe=recipe, **of_labels, pure=False)
+        make = partial(_targets, labels=labels, ids=objective.labeled.ids, recipe=recipe)
+        on_nodes, make_there = client.scatter([anchors.operator.extend(values), make], broadcast=True)
+        blocks = client.map(_anchor_targets, blocks, parts.starts, on_nodes=on_nodes, make=make_there, pure=False)
+        names = ("targets", "weight")
     else:
         objective = replace(objective, P_nodes=anchors.operator.dense())
     rows = keep_rows(client, blocks, parts.lengths, names, folder)
@@ -238,9 +240,9 @@ def _nearest(piece: Any, schema: Schema, anchors: AnchorNodes) -> tuple[NDArray[
 
 
 def _anchor_targets(
-    block: tuple[NDArray[np.int32], Float32], start: int, on_nodes: NDArray[np.float64], **of_labels: Any
-) -> tuple[Float32, Float32]:
+    block: tuple[NDArray[np.int32], Float32], start: int, on_nodes: NDArray[np.float64], make: Callable[..., Any]
+) -> Any:
     """Return targets and weights of the rows of a partition, the ids of which begin at `start`."""
     index, share = block
     extended = np.asarray(node_matrix(index, share, on_nodes.shape[0]) @ on_nodes)
-    return _targets(extended, start, np.asarray(share.any(axis=1)), **of_labels)
+    return make(extended, start, share.any(axis=1))

@@ -67,13 +67,11 @@ def complete_params(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]
         raise ValueError(
             f"num_class={params['num_class']}, but y has {max(n_outputs, 2)} classes: take it out of params."
         )
-    full = dict(params)
-    full.setdefault("base_score", 0)
     # XGBoost's own default metric would take the marker of unlabelled rows for a class.
-    full.setdefault("disable_default_eval_metric", 1)
+    defaults = {"base_score": 0, "disable_default_eval_metric": 1}
     if n_outputs > 1:
-        full.setdefault("num_class", n_outputs)
-    return full
+        defaults["num_class"] = n_outputs
+    return {**params, **defaults, **params}
 
 
 _LOG = logging.getLogger("grbb_ext")
@@ -81,7 +79,7 @@ _LOG = logging.getLogger("grbb_ext")
 # Up to here the client builds the neighbour graph of all rows: a second of brute force, or a few of faiss.
 _GRAPH_UP_TO = 50_000
 
-
+# Those of grbb_objective that do not depend on rows, beside the graph.
 _SETTINGS = {"class_weight", "lam", "preset", "propagation", "random_state", "rule", "teacher"}
 
 

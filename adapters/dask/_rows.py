@@ -89,8 +89,7 @@ def check_ids(ids: Ids, n_rows: int) -> None:
 
 def ids_message(n_rows: int, total: int, missing: list[int], twice: list[int], also: str = "") -> str:
     """Say what is wrong with the ids of the rows."""
-    faults = [f"missing: {missing}"] if missing else []
-    faults += [f"more than once: {twice}"] if twice else []
+    faults = [f"{fault}: {ids}" for fault, ids in (("missing", missing), ("more than once", twice)) if ids]
     faults += [also] if also else []
     return (
         f"The {total} rows of X must have the ids 0..{n_rows - 1}, each once, over all workers; "
