@@ -20,6 +20,9 @@ from grbb_ext.table import Table
 
 _LOG = logging.getLogger("grbb_ext")
 
+#: The name of a metric, or a function of (y, prediction).
+AnyMetric = Metric | Callable[..., float]
+
 #: Rounds without a split after which training with costs ends although rows or columns are sampled.
 PATIENCE = 10
 
@@ -95,8 +98,10 @@ class WrappedBooster:
             )
 
 
-class Watch:
-    """The evaluation sets of a training, as a metric of the library.
+def watch(
+    job: Job, data: list[Any], metrics: list[AnyMetric], patience: tuple[str, int | None]
+) -> Callable[[NDArray[Any], Any], list[Evaluation]]:
+    """Return a metric of the library that scores the evaluation sets of a training.
 
     Parameters
     ----------
@@ -109,18 +114,14 @@ class Watch:
     patience : tuple of (str, int or None)
         Parameter of early stopping, for messages, and its value.
     """
+    if patience[1] is not None and not data:
+        raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
 
-    def __init__(
-        self, job: Job, data: list[Any], metrics: list[Metric | Callable[..., float]], patience: tuple[str, int | None]
-    ) -> None:
-        self._job, self._data, self._metrics = job, data, metrics
-        if patience[1] is not None and not data:
-            raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
+    def score(raw_scores: NDArray[Any], data_set: Any) -> list[Evaluation]:
+        index = next(i for i, one in enumerate(data) if one is data_set)
+        return [job.score(index, raw_scores, metric) for metric in metrics]
 
-    def __call__(self, raw_scores: NDArray[Any], data: Any) -> list[Evaluation]:
-        """Score the raw scores of a data set."""
-        index = next(i for i, one in enumerate(self._data) if one is data)
-        return [self._job.score(index, raw_scores, metric) for metric in self._metrics]
+    return score
 
 
 def positive_weight(weight: Any, labels: Labels) -> dict[Any, float]:
@@ -197,7 +198,7 @@ _REGRESSION: dict[str, Metric] = {
 }
 
 
-def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric | Callable[..., float]]:
+def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[AnyMetric]:
     """Return the metrics to compute on labelled rows.
 
     Parameters
@@ -223,7 +224,7 @@ def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric 
         asked = asked.split(",")
     listed = asked if isinstance(asked, (list, tuple, set)) else [asked]
     known = _REGRESSION if obj.classes_ is None else _CLASSIFICATION
-    metrics: list[Metric | Callable[..., float]] = []
+    metrics: list[AnyMetric] = []
     for entry in listed:
         if callable(entry):
             metrics.append(entry)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.adapters._wrapped import Watch, WrappedBooster, booster_rows, read_metrics
+from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train
 from grbb_ext.adapters.lightgbm._trees import read_trees
@@ -87,17 +87,21 @@ class LightGBMAdapter(WrappedBooster):
             make = partial(make, ones=True)
             dtrain = make(job.table)
         watched = [make(part.table, dtrain) for part in job.evaluation]
-        watch = Watch(job, watched, metrics, ("early_stopping_round", patience if patience and patience > 0 else None))
+        patience = patience if patience and patience > 0 else None
+        score = watch(job, watched, metrics, ("early_stopping_round", patience))
         history: dict[str, dict[str, list[float]]] = {}
-        arguments: dict[str, Any] = {
-            "valid_sets": watched or None,
-            "valid_names": [f"validation_{i}" for i in range(len(watched))] or None,
-            "feval": watch if watched else None,
-            "callbacks": [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
-        }
-        params = {**params, "objective": job.obj, "metric": "None"}
-        prices: dict[str, Any] = {} if job.costs is None else {"costs": job.costs, "mu": job.mu, "budget": job.budget}
-        booster = train(params, dtrain, n_rounds, **arguments, **prices)
+        booster = train(
+            {**params, "objective": job.obj, "metric": "None"},
+            dtrain,
+            n_rounds,
+            valid_sets=watched or None,
+            valid_names=[f"validation_{i}" for i in range(len(watched))] or None,
+            feval=score if watched else None,
+            callbacks=[*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
+            costs=job.costs,
+            mu=job.mu,
+            budget=job.budget,
+        )
         return _finish(booster, n_rounds, start, history)
 
     def raw_scores(

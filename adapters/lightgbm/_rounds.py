@@ -99,7 +99,8 @@ class Rounds:
         if larger is not None and self._value(larger) > self._value(growth):
             return larger
         self._take_back(larger)
-        self._put_off(more)
+        self._wait[more] *= 2
+        self._due[more] = self._booster.current_iteration() + self._wait[more]
         return None if growth is None else self._grow(base)
 
     def _value(self, growth: Growth | None) -> float:
@@ -153,10 +154,6 @@ class Rounds:
         now = self._booster.current_iteration()
         due = shut[self._due[shut] <= now]
         return [int(due[np.argmin(self._due[due])])] if due.size else []
-
-    def _put_off(self, columns: list[int]) -> None:
-        self._wait[columns] *= 2
-        self._due[columns] = self._booster.current_iteration() + self._wait[columns]
 
     def _set(self, allowed: Mask, penalty: NDArray[np.float64]) -> None:
         """Change mask and penalties of the booster where they differ from the present ones."""

@@ -9,7 +9,7 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.adapters._wrapped import Watch, WrappedBooster, booster_rows, read_metrics
+from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
@@ -63,7 +63,7 @@ class XGBoostAdapter(WrappedBooster):
         watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
-        watch = Watch(job, watched, metrics, ("early_stopping_rounds", patience))
+        score = watch(job, watched, metrics, ("early_stopping_rounds", patience))
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
         if patience is not None:
             callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=metrics[-1] in ("accuracy", "auc")))
@@ -82,7 +82,7 @@ class XGBoostAdapter(WrappedBooster):
             n_rounds,
             obj=gradients,
             evals=[(matrix, f"validation_{i}") for i, matrix in enumerate(watched)],
-            custom_metric=(lambda scores, data: [one[:2] for one in watch(scores, data)]) if watched else None,
+            custom_metric=(lambda scores, data: [one[:2] for one in score(scores, data)]) if watched else None,
             callbacks=callbacks,
             evals_result=history,
             verbose_eval=False,

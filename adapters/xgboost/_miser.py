@@ -264,7 +264,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         gradient, hessian = self._gradients(raw_scores, self._dtrain)
         if self._mu * judge.prices[judge.candidates].min() >= self._gain_bound(gradient, hessian):
             return None
-        self._prober.set_gradients(gradient, hessian)
+        self._prober.gradients = gradient, hessian
         choice = _STRATEGIES[self._strategy](judge, self._max_levels)
         return choice if choice.buys else None
 
