@@ -18,6 +18,7 @@ from grbb_ext.adapters.dask._prepare import check_booster, complete_params, prep
 from grbb_ext.adapters.dask._rows import release_rows
 from grbb_ext.adapters.xgboost import Strategy
 from grbb_ext.costs import FeatureCosts
+from grbb_ext.losses import class_probabilities
 
 
 class WorkerLostError(RuntimeError):
@@ -232,8 +233,7 @@ def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "marg
         raise ValueError(f"kind={kind!r} is for classification, with what train() returned as model.")
     scores = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
     probability = scores.map_blocks(
-        _probabilities,
-        labels,
+        class_probabilities,
         new_axis=1 if scores.ndim == 1 else None,
         chunks=(scores.chunks[0], (labels.classes.size,)),
         dtype=np.float64,
@@ -241,11 +241,6 @@ def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "marg
     if kind == "probability":
         return probability
     return probability.map_blocks(lambda p: labels.classes[p.argmax(axis=1)], drop_axis=1, dtype=labels.classes.dtype)
-
-
-def _probabilities(scores: Any, labels: Any) -> Any:
-    probability = labels.loss.mean(np.asarray(scores, dtype=np.float64))
-    return np.column_stack([1.0 - probability, probability]) if probability.ndim == 1 else probability
 
 
 def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any, rounds: int, **settings: Any) -> Any:
