@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -15,8 +16,12 @@ from grbb_ext.estimators import Job, Task
 from grbb_ext.evaluation import Evaluation, Metric
 from grbb_ext.labels import Labels
 from grbb_ext.objective import GRBBObjective
+from grbb_ext.table import Table
 
 _LOG = logging.getLogger("grbb_ext")
+
+#: The name of a metric, or a function of (y, prediction).
+AnyMetric = Metric | Callable[..., float]
 
 #: Rounds without a split after which training with costs ends although rows or columns are sampled.
 PATIENCE = 10
@@ -32,6 +37,11 @@ def end_for_costs(ledger: Ledger, mu: float, n_rounds: int, *, quiet: bool) -> N
     """Note in the ledger why training ends, and log it once."""
     ledger.stop_reason = stop_reason(ledger, mu, n_rounds)
     _LOG.log(logging.INFO if quiet else logging.WARNING, ledger.stop_reason)
+
+
+def booster_rows(table: Table) -> Any:
+    """Return the values of a table in a form that both libraries take: they have no sparse arrays yet."""
+    return sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
 
 
 class WrappedBooster:
@@ -80,18 +90,18 @@ class WrappedBooster:
                 raise ValueError(
                     f"{name}={value!r} of the wrapped estimator is for classes. Use sample_weight for a regression."
                 )
-        if num_class is not None and int(num_class) not in (
-            0,
-            1 if job.obj.classes_ is None else len(job.obj.classes_),
-        ):
+        n_classes = 1 if job.obj.classes_ is None else len(job.obj.classes_)
+        if num_class is not None and int(num_class) not in (0, n_classes):
             raise ValueError(
                 f"num_class={num_class!r} of the wrapped estimator does not fit y. Leave it out; classes= names "
                 "classes that have no label."
             )
 
 
-class Watch:
-    """The evaluation sets of a training, as a metric of the library.
+def watch(
+    job: Job, data: list[Any], metrics: list[AnyMetric], patience: tuple[str, int | None]
+) -> Callable[[NDArray[Any], Any], list[Evaluation]]:
+    """Return a metric of the library that scores the evaluation sets of a training.
 
     Parameters
     ----------
@@ -104,18 +114,14 @@ class Watch:
     patience : tuple of (str, int or None)
         Parameter of early stopping, for messages, and its value.
     """
+    if patience[1] is not None and not data:
+        raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
 
-    def __init__(
-        self, job: Job, data: list[Any], metrics: list[Metric | Callable[..., float]], patience: tuple[str, int | None]
-    ) -> None:
-        self._job, self._data, self._metrics = job, data, metrics
-        if patience[1] is not None and not data:
-            raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
+    def score(raw_scores: NDArray[Any], data_set: Any) -> list[Evaluation]:
+        index = next(i for i, one in enumerate(data) if one is data_set)
+        return [job.score(index, raw_scores, metric) for metric in metrics]
 
-    def __call__(self, raw_scores: NDArray[Any], data: Any) -> list[Evaluation]:
-        """Score the raw scores of a data set."""
-        index = next(i for i, one in enumerate(self._data) if one is data)
-        return [self._job.score(index, raw_scores, metric) for metric in self._metrics]
+    return score
 
 
 def positive_weight(weight: Any, labels: Labels) -> dict[Any, float]:
@@ -176,35 +182,23 @@ def choose(own: Any, of_booster: dict[str, Any]) -> Any:
     return own if own is not None else next(iter(given.values()), None)
 
 
+def _named(metric: Metric, names: str) -> dict[str, Metric]:
+    return dict.fromkeys(names.split(), metric)
+
+
 _CLASSIFICATION: dict[str, Metric] = {
-    "loss": "loss",
-    "logloss": "loss",
-    "mlogloss": "loss",
-    "binary_logloss": "loss",
-    "binary": "loss",
-    "multi_logloss": "loss",
-    "multiclass": "loss",
-    "softmax": "loss",
-    "error": "error",
-    "merror": "error",
-    "binary_error": "error",
-    "multi_error": "error",
+    **_named("loss", "loss logloss mlogloss binary_logloss binary multi_logloss multiclass softmax"),
+    **_named("error", "error merror binary_error multi_error"),
     "accuracy": "accuracy",
     "auc": "auc",
 }
 _REGRESSION: dict[str, Metric] = {
-    "loss": "loss",
-    "rmse": "rmse",
-    "root_mean_squared_error": "rmse",
-    "l2_root": "rmse",
-    "l2": "loss",
-    "mse": "loss",
-    "mean_squared_error": "loss",
-    "regression": "loss",
+    **_named("loss", "loss l2 mse mean_squared_error regression"),
+    **_named("rmse", "rmse root_mean_squared_error l2_root"),
 }
 
 
-def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric | Callable[..., float]]:
+def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[AnyMetric]:
     """Return the metrics to compute on labelled rows.
 
     Parameters
@@ -228,9 +222,9 @@ def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric 
         return ["loss"]
     if isinstance(asked, str):
         asked = asked.split(",")
-    listed = list(asked) if isinstance(asked, (list, tuple, set)) else [asked]
+    listed = asked if isinstance(asked, (list, tuple, set)) else [asked]
     known = _REGRESSION if obj.classes_ is None else _CLASSIFICATION
-    metrics: list[Metric | Callable[..., float]] = []
+    metrics: list[AnyMetric] = []
     for entry in listed:
         if callable(entry):
             metrics.append(entry)
@@ -242,8 +236,3 @@ def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric 
                 f"{sorted(known)}, or a function of (y, prediction)."
             )
     return metrics
-
-
-def higher_is_better(metric: Any) -> bool:
-    """Return the direction of a metric; a function counts as a loss, as in XGBoost."""
-    return metric in ("accuracy", "auc")

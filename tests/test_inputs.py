@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -104,6 +105,12 @@ class Refusal:
     words: str
 
 
+def _matrix() -> np.matrix:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.asmatrix(NUMBERS)
+
+
 _DATES = "Column {} of X holds dates or durations. Turn them into numbers"
 _NESTED = "Column {} of X holds objects of type {}: argument must be a string or a number"
 
@@ -138,7 +145,7 @@ REFUSED: dict[str, Refusal] = {
     "one dimension": Refusal(NUMBERS[:, 0], ValueError, "Reshape your data"),
     "no columns": Refusal(NUMBERS[:, :0], ValueError, "0 feature(s)"),
     "ragged": Refusal([[1.0, 2.0], [3.0]] * (N // 2), ValueError, "rows of the same length"),
-    "np.matrix": Refusal(np.asmatrix(NUMBERS), TypeError, "Pass np.asarray(X)"),
+    "np.matrix": Refusal(_matrix(), TypeError, "Pass np.asarray(X)"),
 }
 
 

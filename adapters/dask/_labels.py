@@ -26,28 +26,6 @@ from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.table import Schema, Table, stack_tables
 
 
-@dataclass(frozen=True)
-class Known:
-    """What is known of the labelled rows.
-
-    Attributes
-    ----------
-    labels : Labels
-        Of the n labelled rows alone, in ascending order of their ids.
-    rows : LabeledRows
-        Their ids, targets and weights.
-    of_class : ndarray of shape (K,) or None
-        Weights of the classes.
-    X : Table of n rows or None
-        Their features, where asked for.
-    """
-
-    labels: Labels
-    rows: LabeledRows
-    of_class: NDArray[np.float64] | None
-    X: Table | None
-
-
 def collect_labels(
     parts: Parts,
     y: Pieces,
@@ -59,7 +37,7 @@ def collect_labels(
     unlabeled: Any = -1,
     class_weight: ClassWeight = None,
     with_features: bool,
-) -> Known:
+) -> tuple[Labels, LabeledRows, Table | None]:
     """Bring the labelled rows to the client.
 
     Parameters
@@ -72,20 +50,28 @@ def collect_labels(
         As in :func:`grbb_ext.grbb_objective`.
     with_features : bool
         Whether to bring the features too.
+
+    Returns
+    -------
+    labels : Labels
+        Of the n labelled rows alone, in ascending order of their ids.
+    rows : LabeledRows
+        Their ids, targets and weights.
+    X : Table of n rows or None
+        Their features, where asked for.
     """
-    client, n_parts = parts.client, len(parts.pieces)
-    marker = np.nan if loss == "squared_error" else unlabeled
-    found = client.map(
+    nothing = [None] * len(parts.pieces)
+    found = parts.client.map(
         _labeled,
         y,
         ids,
-        [None] * n_parts if weights is None else weights,
-        parts.pieces if with_features else [None] * n_parts,
-        [marker] * n_parts,
+        nothing if weights is None else weights,
+        parts.pieces if with_features else nothing,
         schema=parts.schema,
+        unlabeled=np.nan if loss == "squared_error" else unlabeled,
         pure=False,
     )
-    collected = client.gather(found)
+    collected = parts.client.gather(found)
     id_l: Ids = np.concatenate([some[0] for some in collected])
     order = np.argsort(id_l, kind="stable")
     id_l = id_l[order]
@@ -101,14 +87,11 @@ def collect_labels(
     if of_class is not None:
         weight = weight * mixed_weight(labels.targets, of_class)
     X = stack_tables([some[3] for some in some_labels]).take(order) if with_features else None
-    return Known(labels, LabeledRows(id_l, labels.targets, weight), of_class, X)
+    return labels, LabeledRows(id_l, labels.targets, weight), X
 
 
-def _labeled(
-    y: NDArray[Any], ids: Ids, weight: Any, piece: Any, marker: Any, schema: Schema
-) -> tuple[Ids, Any, Any, Any]:
-    regression = isinstance(marker, float) and np.isnan(marker)
-    here = np.flatnonzero(~(np.isnan(y.astype(np.float64)) if regression else is_unlabeled(y, marker)))
+def _labeled(y: NDArray[Any], ids: Ids, weight: Any, piece: Any, schema: Schema, unlabeled: Any) -> tuple[Any, ...]:
+    here = np.flatnonzero(~is_unlabeled(y, unlabeled))
     features = None if piece is None else part_table(piece, schema, here)
     return ids[here], y[here], np.ones(here.size) if weight is None else weight[here], features
 
@@ -155,25 +138,16 @@ class WorkerMetric:
         if count == 0:
             raise ValueError("The evaluation set has no labelled row.")
         mean = float(total / count)
-        return (
-            (labels.loss.name, mean) if self.name == "loss" else (self.name, mean**0.5 if self.name == "rmse" else mean)
-        )
+        if self.name == "loss":
+            return labels.loss.name, mean
+        return self.name, mean**0.5 if self.name == "rmse" else mean
 
 
-def check_metric(name: str) -> None:
-    """Refuse metrics that are no means over rows."""
-    if name not in ("loss", "error", "rmse"):
-        raise ValueError(
-            f"eval_metric must be 'loss', 'error' or 'rmse', got {name!r}: others are no means over rows, and cannot "
-            "be put together from the workers' parts."
-        )
-
-
-def evaluation_labels(y: NDArray[Any], labels: Labels, unlabeled: Any) -> NDArray[np.float32]:
+def evaluation_labels(y: NDArray[Any], labels: Labels) -> NDArray[np.float32]:
     """Return labels as XGBoost takes them: numbers of classes, -1 where there is none; or values."""
     if labels.classes is None:
         return y.astype(np.float32)
     code = np.full(y.shape[0], -1, dtype=np.float32)
-    known = ~is_unlabeled(y, unlabeled)
+    known = ~is_unlabeled(y, labels.unlabeled)
     code[known] = encode(y[known], labels.classes)
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from xgboost import collective
 
 from grbb_ext.adapters.dask._rows import Ids, Rows, check_ids, read_ids
 from grbb_ext.adapters.xgboost import GreedyMiser
-from grbb_ext.costs import FeatureCosts
+from grbb_ext.costs import FeatureCosts, gain_bound
 from grbb_ext.losses import Floats, Loss
 from grbb_ext.objective import check_raw_scores
 from grbb_ext.propagation import node_matrix
@@ -40,12 +40,12 @@ def sum_over_workers(values: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """What every worker knows of the n labelled rows.
+    """What every worker has of the n labelled rows.
 
     Attributes
     ----------
     ids : ndarray of int64 of shape (n,)
-        Their ids.
+        Their ids, ascending.
     targets : ndarray of shape (n,) or (n, K)
         0/1, one-hot, or values.
     weights : ndarray of shape (n,)
@@ -80,6 +80,8 @@ class WorkerObjective:
         The labelled rows.
     rule : RuleSpec
         The rule.
+    weighted : bool
+        Whether the DMatrix carries a weight of each row, as its label: the labels themselves are in `labeled`.
     rows : mapping of str to Rows
         ``"targets"`` and ``"weight"``; or ``"P"``; or ``"index"`` and ``"share"`` of the nearest nodes.
     P_nodes : ndarray of shape (M, n) or None
@@ -88,8 +90,6 @@ class WorkerObjective:
         Ids of rows that no label reaches (with nodes they are known from their shares).
     L_l : csr_array of shape (n, N) or None
         The labelled rows of the Laplacian, where lam is not 0.
-    weighted : bool
-        Whether the DMatrix carries a weight of each row, as its label: the labels themselves are in `labeled`.
     total : callable
         The sum over all workers.
     """
@@ -99,14 +99,14 @@ class WorkerObjective:
     loss: Loss
     labeled: LabeledRows
     rule: RuleSpec
-    rows: Mapping[str, Rows]
-    P_nodes: NDArray[np.float32] | None
-    unreachable: Ids
-    L_l: sp.csr_array | None
     weighted: bool
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+    P_nodes: NDArray[np.float32] | None = None
+    unreachable: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    L_l: sp.csr_array | None = None
     total: Callable[[NDArray[Any]], NDArray[Any]] = sum_over_workers
     _rules: weakref.WeakKeyDictionary[xgb.DMatrix, Rule] = field(
-        default_factory=weakref.WeakKeyDictionary, repr=False, compare=False
+        default_factory=weakref.WeakKeyDictionary, init=False, repr=False, compare=False
     )
 
     @property
@@ -134,36 +134,25 @@ class WorkerObjective:
         if ids.size != data.num_row():
             raise ValueError("The DMatrix does not carry row ids: use grbb_ext.adapters.dask.train.")
         check_ids(ids, self.n_rows)
-        order = np.argsort(self.labeled.ids)
-        place = np.minimum(np.searchsorted(self.labeled.ids[order], ids), order.size - 1)
-        here = np.flatnonzero(self.labeled.ids[order[place]] == ids)
-        which = order[place[here]]
+        _, here, which = np.intersect1d(ids, self.labeled.ids, assume_unique=True, return_indices=True)
         L_l = degree = None
         if self.L_l is not None:
             L_l = sp.csr_array(self.L_l[:, ids])
-            degree = np.asarray(self.L_l[np.arange(order.size), self.labeled.ids]).ravel()
+            degree = np.asarray(self.L_l[np.arange(self.labeled.ids.size), self.labeled.ids]).ravel()
+        known = self.labeled
         labeled = LabeledGradient(
-            self.loss,
-            self.labeled.targets,
-            self.labeled.weights,
-            here,
-            which,
-            self.rule.lam if self.L_l is not None else 0.0,
-            L_l,
-            degree,
-            self.total,
+            self.loss, known.targets, known.weights, here, which, self.rule.lam, L_l, degree, self.total
         )
         weight = np.asarray(data.get_label(), dtype=np.float32) if self.weighted else None
-        parts = RuleParts(labeled, weights=weight)
         if isinstance(self.rule, Targets):
             of_row = self.rows["weight"].take(ids)
             of_row = of_row if weight is None else of_row * weight
-            parts = replace(
-                parts, targets=self.rows["targets"].take(ids), weights=None if (of_row == 1).all() else of_row
-            )
-        elif self.rule.propagation is not None:
-            extend, unreachable = self._operator(ids, here, which)
-            parts = replace(parts, extend=extend, unreachable=unreachable)
+            weights = None if (of_row == 1).all() else of_row
+            parts = RuleParts(labeled, targets=self.rows["targets"].take(ids), weights=weights)
+        elif self.rule.propagation is None:
+            parts = RuleParts(labeled)
+        else:
+            parts = RuleParts(labeled, *self._operator(ids, here, which), weights=weight)
         return self.rule.build(parts)
 
     def _operator(self, ids: Ids, here: Any, which: Any) -> tuple[Callable[[Floats], Floats], NDArray[np.bool_]]:
@@ -199,9 +188,9 @@ class CollectiveMiser(GreedyMiser):
 
     _many_machines = True
 
-    def _gain_bound(self, gradient: Any, hessian: Any) -> float:
-        here = super()._gain_bound(gradient, hessian)
-        return float(sum_over_workers(np.array([here]))[0])
+    @staticmethod
+    def _gain_bound(gradient: Any, hessian: Any) -> float:
+        return float(sum_over_workers(np.array([gain_bound(gradient, hessian)]))[0])
 
 
 class CostedTraining(xgb.callback.TrainingCallback):
@@ -250,8 +239,5 @@ class CostedTraining(xgb.callback.TrainingCallback):
         self._of_worker.model = self._of_worker.miser = None
         return model if miser is None else miser.after_training(model)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_of_worker"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _of_worker=threading.local())
+    def __reduce__(self) -> Any:
+        return CostedTraining, (self._objective, self._costs, self._settings)

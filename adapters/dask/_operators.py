@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask
 import dask.array as da
@@ -15,16 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext.adapters.dask._labels import Known
+from grbb_ext._reporting import warn_caller
+from grbb_ext._threads import row_blocks
+from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._parts import Parts, part_table
-from grbb_ext.adapters.dask._rows import Ids, Rows, keep_rows
-from grbb_ext.graph import KNNGraph, laplacian
-from grbb_ext.labels import Labels, mixed_weight
+from grbb_ext.adapters.dask._rows import Ids, keep_rows
+from grbb_ext.graph import laplacian
+from grbb_ext.labels import Labels, class_weights, mixed_weight
 from grbb_ext.objective import Recipe, UnreachableRowsWarning
 from grbb_ext.propagation import AnchorNodes, Propagation, node_matrix
 from grbb_ext.rules import Targets
 from grbb_ext.table import Schema, Table, stack_tables
-from grbb_ext.teacher import Committee, centered_labels, finish_targets, sharpened
+from grbb_ext.teacher import centered_labels, finish_targets, sharpened
+
+Float32 = NDArray[np.float32]
 
 _COLUMNS_PER_TASK = 16
 _BYTES_PER_BLOCK = 2**26
@@ -32,82 +36,16 @@ _BYTES_PER_BLOCK = 2**26
 _ROWS_PER_ANCHOR = 20
 
 
-class Spread(NamedTuple):
-    """What the workers get for their rows; see :class:`WorkerObjective`."""
-
-    rows: Mapping[str, Rows]
-    P_nodes: NDArray[np.float32] | None
-    unreachable: Ids
-    L_l: sp.csr_array | None
-    n_unreachable: int
-
-
-NOTHING = Spread({}, None, np.empty(0, dtype=np.int64), None, 0)
-
-
-@dataclass(frozen=True)  # scattering a tuple would scatter its entries
-class TargetMaker:
-    """Turns extended labels of some rows into their targets and weights, as on one machine.
-
-    Attributes
-    ----------
-    mean : ndarray
-        What the labels were centred by.
-    labels : Labels
-        The labels.
-    ids : ndarray of int64
-        Ids of the labelled rows.
-    of_class : ndarray of shape (K,) or None
-        Weights of the classes.
-    sharpen : float
-        Power by which probabilities are sharpened.
-    hard : bool
-        Whether they are rounded.
-    extended : ndarray or None
-        Values on the nodes, where rows hang on nodes.
-    """
-
-    mean: Any
-    labels: Labels
-    ids: Ids
-    of_class: NDArray[np.float64] | None
-    sharpen: float
-    hard: bool
-    extended: NDArray[np.float64] | None = None
-
-    def __call__(
-        self, extended: NDArray[np.float64], start: int, reachable: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return targets and weights of rows the ids of which begin at `start`."""
-        q = finish_targets(extended, self.mean, self.labels.loss)
-        if self.labels.classes is not None:
-            q = sharpened(q, 1.0, hard=True) if self.hard else sharpened(q, self.sharpen)
-        here = np.flatnonzero((self.ids >= start) & (self.ids < start + q.shape[0]))
-        q[self.ids[here] - start] = self.labels.targets[here]
-        weight = np.ones(q.shape[0]) if self.of_class is None else mixed_weight(q, self.of_class)
-        weight[~reachable] = 0.0
-        return q.astype(np.float32), weight.astype(np.float32)
-
-
-def _target_maker(known: Known, recipe: Recipe) -> tuple[NDArray[np.float64], TargetMaker]:
-    """Return the centred labels, and what makes targets of their extension."""
-    assert isinstance(recipe.rule, Targets)
-    assert isinstance(recipe.teacher, Committee)
-    values, mean = centered_labels(known.labels.targets, known.labels.loss)
-    return values, TargetMaker(
-        mean, known.labels, known.rows.ids, known.of_class, recipe.teacher.sharpen, recipe.rule.hard
-    )
-
-
 def spread_by_graph(
     client: distributed.Client,
     W: sp.csr_array,
-    known: Known,
+    objective: WorkerObjective,
+    labels: Labels,
     recipe: Recipe,
     folder: Path | None,
     n_jobs: int | None = None,
     verbose: bool = False,
-) -> Spread:
+) -> tuple[WorkerObjective, int]:
     """Make the operator on a graph, and hand its rows to the workers.
 
     For ``"targets"`` the client propagates the labels, a few right-hand sides, and sends each row its target. For
@@ -120,108 +58,141 @@ def spread_by_graph(
         The cluster.
     W : csr_array of shape (N, N)
         The affinity.
-    known : Known
-        The labelled rows.
+    objective : WorkerObjective
+        Without anything of the graph.
+    labels : Labels
+        Of the labelled rows, in the order of their ids.
     recipe : Recipe
         The options of the objective.
     folder : Path or None
         Where the rows are kept; None is the workers' memory.
     n_jobs, verbose
         As in :func:`grbb_ext.grbb_objective`.
+
+    Returns
+    -------
+    objective : WorkerObjective
+        With all that the workers need for their rows.
+    n_unreachable : int
+        Number of rows that no label reaches.
     """
-    labeled = known.rows.ids.astype(np.intp)
-    L_l = sp.csr_array(laplacian(W)[labeled]) if recipe.rule.lam > 0 else None
+    labeled = objective.labeled.ids.astype(np.intp)
+    if recipe.rule.lam > 0:
+        objective = replace(objective, L_l=sp.csr_array(laplacian(W)[labeled]))
     if recipe.rule.propagation is None:
-        return NOTHING._replace(L_l=L_l)
+        return objective, 0
     operator = recipe.propagation.operator(W, labeled, n_jobs=n_jobs, verbose=verbose)
     unreachable = np.flatnonzero(~operator.reachable).astype(np.int64)
-    warn_unreachable(unreachable.size, operator.n_rows)
+    _warn_unreachable(unreachable.size, operator.n_rows)
+    names: tuple[str, ...]
     if isinstance(recipe.rule, Targets):
-        blocks, lengths = _target_blocks(client, operator, known, recipe)
-        rows = keep_rows(client, blocks, lengths, ("targets", "weight"), folder)
+        values, _ = centered_labels(labels.targets, labels.loss)
+        targets, weight = _targets(operator.extend(values), 0, operator.reachable, labels, labeled, recipe)
+        cuts = _cuts(client, operator.n_rows, 4 * (1 + targets[0].size))
+        blocks, names = client.scatter([(targets[rows], weight[rows]) for rows in cuts]), ("targets", "weight")
     else:
-        blocks, lengths = _operator_blocks(client, operator)
-        rows = keep_rows(client, blocks, lengths, ("P",), folder)
-    return Spread(rows, None, unreachable, L_l, unreachable.size)
+        cuts = _cuts(client, operator.n_rows, 4 * labeled.size)
+        blocks, names = _operator_blocks(client, operator, cuts), ("P",)
+    rows = keep_rows(client, blocks, [cut.stop - cut.start for cut in cuts], names, folder)
+    return replace(objective, rows=rows, unreachable=unreachable), unreachable.size
 
 
-def warn_unreachable(n_unreachable: int, n_rows: int) -> None:
-    """Warn about rows that no label reaches."""
+def _warn_unreachable(n_unreachable: int, n_rows: int) -> None:
     if n_unreachable:
-        warnings.warn(
+        warn_caller(
             f"{n_unreachable} of {n_rows} rows lie in a component of the graph without a label and get gradient 0. "
             "Raise n_neighbors, or label a row of each component.",
             UnreachableRowsWarning,
-            stacklevel=5,
         )
 
 
-def _target_blocks(
-    client: distributed.Client, operator: Propagation, known: Known, recipe: Recipe
-) -> tuple[list[distributed.Future], list[int]]:
-    values, make = _target_maker(known, recipe)
-    targets, weight = make(operator.extend(values), 0, operator.reachable)
-    spans = _spans(client, operator.n_rows, 4 * (1 + targets[0].size))
-    blocks = client.scatter([(targets[start:stop], weight[start:stop]) for start, stop in spans])
-    return list(blocks), [stop - start for start, stop in spans]
+def _cuts(client: distributed.Client, n_rows: int, bytes_per_row: int) -> list[slice]:
+    """Cut rows into blocks of at most 64 MB, at least two for each worker."""
+    n_workers = max(1, len(client.nthreads()))
+    return row_blocks(n_rows, max(1, min(_BYTES_PER_BLOCK // bytes_per_row, -(-n_rows // (2 * n_workers)))))
 
 
-def _operator_blocks(client: distributed.Client, operator: Propagation) -> tuple[list[distributed.Future], list[int]]:
+def _operator_blocks(client: distributed.Client, operator: Propagation, cuts: list[slice]) -> Any:
+    """Let the workers solve for columns of P_bar, and cut these into blocks of rows."""
     n, n_rows = operator.labeled.size, operator.n_rows
     everywhere = client.scatter(operator, broadcast=True)
     columns = [
         da.from_delayed(
-            dask.delayed(client.submit(_columns, everywhere, start, min(start + _COLUMNS_PER_TASK, n), pure=False)),
-            (n_rows, min(_COLUMNS_PER_TASK, n - start)),
+            dask.delayed(client.submit(_columns, everywhere, some, pure=False)),
+            (n_rows, some.stop - some.start),
             np.float32,
         )
-        for start in range(0, n, _COLUMNS_PER_TASK)
+        for some in row_blocks(n, _COLUMNS_PER_TASK)
     ]
-    lengths = [stop - start for start, stop in _spans(client, n_rows, 4 * n)]
-    P = client.persist(da.concatenate(columns, axis=1).rechunk((tuple(lengths), (n,))))
+    heights = tuple(cut.stop - cut.start for cut in cuts)
+    P = client.persist(da.concatenate(columns, axis=1).rechunk((heights, (n,))))
     distributed.wait(P)
-    return list(client.map(_alone, client.futures_of(P), pure=False)), lengths
+    return client.map(lambda block: (np.ascontiguousarray(block),), client.futures_of(P), pure=False)
 
 
-def _columns(operator: Propagation, start: int, stop: int) -> NDArray[np.float32]:
+def _columns(operator: Propagation, some: slice) -> Float32:
     """Return some columns of P_bar, as :meth:`Propagation.dense` has them."""
-    P = operator.extend(np.eye(operator.labeled.size)[:, start:stop]).astype(np.float32)
+    P = operator.extend(np.eye(operator.labeled.size)[:, some]).astype(np.float32)
     return np.maximum(P, 0.0) if operator.stochastic else P
 
 
-def _alone(block: NDArray[np.float32]) -> tuple[NDArray[np.float32]]:
-    return (np.ascontiguousarray(block),)
+def _targets(
+    extended: NDArray[np.float64], start: int, reachable: NDArray[np.bool_], labels: Labels, ids: Ids, recipe: Recipe
+) -> tuple[Float32, Float32]:
+    """Turn extended labels of rows, the ids of which begin at `start`, into targets and weights, as one machine does.
 
-
-def _spans(client: distributed.Client, n_rows: int, bytes_per_row: int) -> list[tuple[int, int]]:
-    """Cut rows into blocks of at most 64 MB, at least two for each worker."""
-    n_workers = max(1, len(client.nthreads()))
-    height = max(1, min(_BYTES_PER_BLOCK // bytes_per_row, -(-n_rows // (2 * n_workers))))
-    return [(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
+    Parameters
+    ----------
+    extended : ndarray of shape (rows,) or (rows, K)
+        The extension of the centred labels.
+    start : int
+        The first id.
+    reachable : ndarray of bool of shape (rows,)
+        Rows that some label reaches.
+    labels : Labels
+        Of the labelled rows.
+    ids : ndarray of int64
+        Ids of the labelled rows.
+    recipe : Recipe
+        The options of the objective.
+    """
+    assert isinstance(recipe.rule, Targets)
+    _, mean = centered_labels(labels.targets, labels.loss)
+    q = finish_targets(extended, mean, labels.loss)
+    if labels.classes is not None:
+        q = sharpened(q, recipe.teacher.sharpen, recipe.rule.hard)
+    here = np.flatnonzero((ids >= start) & (ids < start + q.shape[0]))
+    q[ids[here] - start] = labels.targets[here]
+    of_class = class_weights(recipe.class_weight, labels)
+    weight = np.ones(q.shape[0]) if of_class is None else mixed_weight(q, of_class)
+    weight[~reachable] = 0.0
+    return q.astype(np.float32), weight.astype(np.float32)
 
 
 def spread_by_anchors(
     parts: Parts,
-    known: Known,
+    X_l: Table,
+    objective: WorkerObjective,
+    labels: Labels,
     recipe: Recipe,
     folder: Path | None,
     *,
     n_anchors: int,
     n_jobs: int | None = None,
     verbose: bool = False,
-) -> Spread:
+) -> tuple[WorkerObjective, int]:
     """Make anchors from a sample, and let the workers find those of their rows.
 
     For ``"targets"`` the labels are propagated to the anchors, and each worker makes the targets of its rows from
     these. For ``"paper"`` and ``"corrected"`` each row keeps its anchors and their shares, 8 bytes each; the product
     with the operator on the anchors is done anew on all workers in each round.
+
+    Parameters and results are those of :func:`spread_by_graph`; `parts` are all rows, `X_l` are the labelled ones.
     """
     client = parts.client
-    assert known.X is not None
-    assert isinstance(recipe.graph, KNNGraph)
     anchors = AnchorNodes(
         _sample(parts, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state),
-        known.X,
+        X_l,
         recipe.propagation,
         n_anchors=n_anchors,
         n_neighbors=recipe.graph.n_neighbors,
@@ -232,18 +203,20 @@ def spread_by_anchors(
     )
     everywhere = client.scatter(anchors, broadcast=True)
     blocks = client.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere, pure=False)
-    n_unreachable = sum(client.gather(client.map(_n_unreachable, blocks, pure=False)))
-    warn_unreachable(n_unreachable, parts.n_rows)
-    P_nodes, names = None, ("index", "share")
+    reached = client.gather(client.map(lambda block: int(block[1].any(axis=1).sum()), blocks, pure=False))
+    n_unreachable = parts.n_rows - sum(reached)
+    _warn_unreachable(n_unreachable, parts.n_rows)
+    names = ("index", "share")
     if isinstance(recipe.rule, Targets):
-        values, make = _target_maker(known, recipe)
-        make = replace(make, extended=anchors.operator.extend(values))
-        blocks = client.map(_targets, blocks, parts.starts, make=client.scatter(make, broadcast=True), pure=False)
+        values, _ = centered_labels(labels.targets, labels.loss)
+        make = partial(_targets, labels=labels, ids=objective.labeled.ids, recipe=recipe)
+        on_nodes, make_there = client.scatter([anchors.operator.extend(values), make], broadcast=True)
+        blocks = client.map(_anchor_targets, blocks, parts.starts, on_nodes=on_nodes, make=make_there, pure=False)
         names = ("targets", "weight")
     else:
-        P_nodes = anchors.operator.dense()
+        objective = replace(objective, P_nodes=anchors.operator.dense())
     rows = keep_rows(client, blocks, parts.lengths, names, folder)
-    return Spread(rows, P_nodes, np.empty(0, dtype=np.int64), None, n_unreachable)
+    return replace(objective, rows=rows), n_unreachable
 
 
 def _sample(parts: Parts, size: int, seed: int) -> Table:
@@ -262,19 +235,14 @@ def _draw(piece: Any, size: int, seed: int, schema: Schema) -> Table:
     return part_table(piece, schema, rows)
 
 
-def _nearest(piece: Any, schema: Schema, anchors: AnchorNodes) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _nearest(piece: Any, schema: Schema, anchors: AnchorNodes) -> tuple[NDArray[np.int32], Float32]:
     return anchors.nearest(part_table(piece, schema))
 
 
-def _n_unreachable(block: tuple[NDArray[np.int32], NDArray[np.float32]]) -> int:
-    return int((~block[1].any(axis=1)).sum())
-
-
-def _targets(
-    block: tuple[NDArray[np.int32], NDArray[np.float32]], start: int, make: TargetMaker
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _anchor_targets(
+    block: tuple[NDArray[np.int32], Float32], start: int, on_nodes: NDArray[np.float64], make: Callable[..., Any]
+) -> Any:
     """Return targets and weights of the rows of a partition, the ids of which begin at `start`."""
     index, share = block
-    assert make.extended is not None
-    Z = node_matrix(index, share, make.extended.shape[0])
-    return make(np.asarray(Z @ make.extended), start, np.asarray(share.any(axis=1)))
+    extended = np.asarray(node_matrix(index, share, on_nodes.shape[0]) @ on_nodes)
+    return make(extended, start, share.any(axis=1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import dask.array as da
 import dask.dataframe as dd
 import distributed
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._rows import LARGEST_ID, Ids, split_ids
@@ -33,12 +34,8 @@ class Parts:
         The features, persisted.
     pieces : sequence of Future
         The partitions.
-    lengths : list of int
-        Their rows, at least one each.
-    kept : list of int
-        Their numbers among the partitions that were given, some of which may have been empty.
-    n_given : int
-        How many were given.
+    given : list of int
+        Rows of the partitions that were given. Empty ones are not among `X` and `pieces`.
     schema : Schema
         What the columns mean, in all partitions.
     """
@@ -46,15 +43,18 @@ class Parts:
     client: distributed.Client
     X: Any
     pieces: Pieces
-    lengths: list[int]
-    kept: list[int]
-    n_given: int
+    given: list[int]
     schema: Schema
 
     @property
     def n_rows(self) -> int:
         """N."""
-        return sum(self.lengths)
+        return sum(self.given)
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Rows of the partitions, at least one each."""
+        return [n for n in self.given if n]
 
     @cached_property
     def starts(self) -> list[int]:
@@ -71,29 +71,28 @@ class Parts:
         name : str
             For messages.
         """
-        if isinstance(values, dd.Series):
-            if values.npartitions != self.n_given:
-                raise ValueError(_mismatch(name, f"{values.npartitions} partitions", f"{self.n_given}"))
-            pieces = self._chosen(values)
-        elif isinstance(values, da.Array):
-            if values.ndim != 1:
-                raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {values.shape}.")
-            if np.isnan(values.shape[0]) and values.numblocks[0] == self.n_given:
-                pieces = self._chosen(values)
-            else:
-                if np.isnan(values.shape[0]):
-                    values = values.persist()
-                    values.compute_chunk_sizes()
-                if values.shape[0] != self.n_rows:
-                    raise ValueError(_mismatch(name, f"{values.shape[0]} rows", f"{self.n_rows}"))
-                pieces = self.client.futures_of(self.client.persist(values.rechunk((tuple(self.lengths),))))
-        elif isinstance(values, dd.DataFrame):
+        if isinstance(values, dd.DataFrame):
             raise ValueError(f"{name} must be one column: pass a Series, such as frame[{name!r}].")
-        else:
+        if not isinstance(values, dd.Series | da.Array):
             host = np.asarray(values)
             if host.ndim != 1 or host.shape[0] != self.n_rows:
                 raise ValueError(_mismatch(name, f"shape {host.shape}", f"({self.n_rows},)"))
-            return list(self.client.scatter([host[i : i + n] for i, n in self._spans()]))
+            return list(self.client.scatter(np.split(host, self.starts[1:])))
+        if values.ndim != 1:
+            raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {values.shape}.")
+        n_given = len(self.given)
+        if isinstance(values, dd.Series) and values.npartitions != n_given:
+            raise ValueError(_mismatch(name, f"{values.npartitions} partitions", f"{n_given}"))
+        if isinstance(values, da.Array) and not (np.isnan(values.shape[0]) and values.npartitions == n_given):
+            if np.isnan(values.shape[0]):
+                values = values.persist()
+                values.compute_chunk_sizes()
+            if values.shape[0] != self.n_rows:
+                raise ValueError(_mismatch(name, f"{values.shape[0]} rows", f"{self.n_rows}"))
+            values = values.rechunk((tuple(self.lengths),))
+        pieces = self.client.futures_of(self.client.persist(values))
+        if len(pieces) == n_given:
+            pieces = [piece for piece, n in zip(pieces, self.given, strict=True) if n]
         arrays = self.client.map(_values, pieces, pure=False)
         found = self.client.gather(self.client.map(len, arrays, pure=False))
         if found != self.lengths:
@@ -110,28 +109,21 @@ class Parts:
         """Return the weights of the rows, or None."""
         if sample_weight is None:
             return None
-        return list(self.client.map(_check_weight, self.align(sample_weight, "sample_weight"), pure=False))
+        weights = self.align(sample_weight, "sample_weight")
+        return list(self.client.map(lambda weight: check_sample_weight(weight, weight.size), weights, pure=False))
 
-    def series(self, pieces: Pieces) -> dd.Series:
-        """Return pieces as a dask Series with the partitions of X, as a DaskDMatrix wants them."""
+    def series(self, pieces: Pieces, convert: Callable[..., Any] = np.asarray, **settings: Any) -> dd.Series:
+        """Return pieces, converted, as a dask Series with the partitions of X, as a DaskDMatrix wants them."""
         # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
-        as_series = self.client.map(_series, pieces, self.pieces, pure=False)
-        return dd.from_delayed([dask.delayed(piece) for piece in as_series], meta=_series(np.empty(0)))
+        made = self.client.map(_series, pieces, self.pieces, convert=convert, pure=False, **settings)
+        return dd.from_delayed([dask.delayed(piece) for piece in made], meta=_series(np.empty(0)))
 
-    def bounds(self, ids: Pieces) -> dict[str, dd.Series]:
+    def id_fields(self, ids: Pieces) -> dict[str, dd.Series]:
         """Return the two fields of a DaskDMatrix that carry the ids."""
-        names = ("label_lower_bound", "label_upper_bound")
         return {
-            name: self.series(self.client.map(_half, ids, [half] * len(ids), pure=False))
-            for half, name in enumerate(names)
+            "label_lower_bound": self.series(ids, lambda ids: split_ids(ids)[0]),
+            "label_upper_bound": self.series(ids, lambda ids: split_ids(ids)[1]),
         }
-
-    def _chosen(self, values: Any) -> Pieces:
-        given = self.client.futures_of(self.client.persist(values))
-        return [given[number] for number in self.kept]
-
-    def _spans(self) -> list[tuple[int, int]]:
-        return list(zip(self.starts, self.lengths, strict=True))
 
 
 def read_parts(client: distributed.Client, X: Any) -> Parts:
@@ -148,16 +140,16 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
         )
     X = client.persist(X)
     pieces = client.futures_of(X)
-    lengths = client.gather(client.map(_n_rows, pieces, pure=False))
-    kept = [number for number, length in enumerate(lengths) if length]
+    given = client.gather(client.map(lambda piece: piece.shape[0], pieces, pure=False))
+    kept = [number for number, length in enumerate(given) if length]
     if not kept:
         raise ValueError("X has no rows.")
-    if len(kept) < len(lengths):
+    if len(kept) < len(given):
         # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
         X = client.persist(X.blocks[kept] if isinstance(X, da.Array) else X.partitions[kept])
     pieces = [pieces[i] for i in kept]
     schema = join_schemas(client.gather(client.map(_schema, pieces, pure=False)))
-    return Parts(client, X, pieces, [lengths[i] for i in kept], kept, len(lengths), schema)
+    return Parts(client, X, pieces, given, schema)
 
 
 def part_table(piece: Any, schema: Schema, rows: Any = None) -> Table:
@@ -204,39 +196,22 @@ def _values(piece: Any) -> NDArray[Any]:
     return np.asarray(piece.to_numpy(dtype=object, na_value=None))
 
 
-def _n_rows(piece: Any) -> int:
-    return int(piece.shape[0])
-
-
 def _positions(piece: Any, start: int) -> Ids:
     return np.arange(start, start + piece.shape[0], dtype=np.int64)
 
 
 def _check_row_ids(ids: NDArray[Any]) -> Ids:
-    whole = ids.astype(np.int64) if ids.dtype.kind in "iu" else None
-    if whole is None and ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == np.round(ids)).all():
-        whole = ids.astype(np.int64)
-    if whole is None:
+    whole = ids.dtype.kind in "iu" or (ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids % 1 == 0).all())
+    if not whole:
         raise ValueError("row_ids must be whole numbers, the row of the graph that each row of X is.")
-    if whole.size and (whole.min() < 0 or whole.max() > LARGEST_ID):
-        raise ValueError(f"row_ids must lie between 0 and 2^44 - 1, got {whole.min()}..{whole.max()}.")
-    return whole
+    numbers = ids.astype(np.int64)
+    if numbers.size and (numbers.min() < 0 or numbers.max() > LARGEST_ID):
+        raise ValueError(f"row_ids must lie between 0 and 2^44 - 1, got {numbers.min()}..{numbers.max()}.")
+    return numbers
 
 
-def _check_weight(weight: NDArray[Any]) -> NDArray[np.float64]:
-    checked = check_sample_weight(weight, weight.shape[0])
-    assert checked is not None
-    return checked
-
-
-def _half(ids: Ids, half: int) -> NDArray[np.float32]:
-    return np.asarray(split_ids(ids)[half])
-
-
-def _series(values: NDArray[Any], piece: Any = None) -> Any:
-    import pandas as pd
-
-    return pd.Series(np.asarray(values, dtype=np.float32))
+def _series(values: NDArray[Any], piece: Any = None, convert: Callable[..., Any] = np.asarray, **settings: Any) -> Any:
+    return pd.Series(convert(values, **settings).astype(np.float32))
 
 
 def _mismatch(name: str, found: str, wanted: str) -> str:

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import distributed
 from xgboost import dask as xgb_dask
 
-from grbb_ext.adapters.dask._labels import Known, collect_labels
+from grbb_ext.adapters.dask._labels import collect_labels
 from grbb_ext.adapters.dask._objective import WorkerObjective
-from grbb_ext.adapters.dask._operators import NOTHING, Spread, spread_by_anchors, spread_by_graph
+from grbb_ext.adapters.dask._operators import spread_by_anchors, spread_by_graph
 from grbb_ext.adapters.dask._parts import Parts, part_table
 from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, check_graph, prepare_graph
+from grbb_ext.labels import Labels
 from grbb_ext.objective import Recipe
 from grbb_ext.rules import Laplacian
 from grbb_ext.table import stack_tables
+from grbb_ext.teacher import Teacher
 
-_LIGHTGBM_ONLY = {
-    "bagging_fraction",
-    "boosting",
-    "boosting_type",
-    "feature_fraction",
-    "lambda_l1",
-    "lambda_l2",
-    "local_listen_port",
-    "machines",
-    "min_data_in_leaf",
-    "num_leaves",
-    "num_machines",
-    "tree_learner",
-}
+_OF_LIGHTGBM = """
+bagging_fraction boosting boosting_type feature_fraction lambda_l1 lambda_l2 local_listen_port machines min_data_in_leaf
+num_leaves num_machines tree_learner
+"""
 
 _WHY_NOT_LIGHTGBM = (
     "grbb_ext.adapters.dask trains XGBoost only. LightGBM's Dask estimators tell a custom objective neither which rows "
@@ -54,7 +46,7 @@ def check_booster(params: Mapping[str, Any], X: Any) -> None:
     """
     if type(X).__module__.split(".")[0] == "lightgbm":
         raise TypeError(f"X is a {type(X).__name__} of LightGBM. {_WHY_NOT_LIGHTGBM}")
-    theirs = sorted(name for name in params if name in _LIGHTGBM_ONLY or name.startswith("cegb_"))
+    theirs = sorted(name for name in params if name in _OF_LIGHTGBM.split() or name.startswith("cegb_"))
     if theirs:
         raise ValueError(f"{theirs[0]} is a parameter of LightGBM. {_WHY_NOT_LIGHTGBM}")
     if "objective" in params:
@@ -71,17 +63,15 @@ def complete_params(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]
     >>> complete_params({"eta": 0.1}, 3)
     {'eta': 0.1, 'base_score': 0, 'disable_default_eval_metric': 1, 'num_class': 3}
     """
-    full = dict(params)
-    full.setdefault("base_score", 0)
-    # XGBoost's own default metric would take the marker of unlabelled rows for a class.
-    full.setdefault("disable_default_eval_metric", 1)
-    if n_outputs > 1:
-        full.setdefault("num_class", n_outputs)
-    if full.get("num_class", n_outputs if n_outputs > 1 else 0) not in ({n_outputs} if n_outputs > 1 else {0, 1}):
+    if params.get("num_class", n_outputs) not in ((n_outputs,) if n_outputs > 1 else (0, 1)):
         raise ValueError(
-            f"num_class={full['num_class']}, but y has {max(n_outputs, 2)} classes: take it out of params."
+            f"num_class={params['num_class']}, but y has {max(n_outputs, 2)} classes: take it out of params."
         )
-    return full
+    # XGBoost's own default metric would take the marker of unlabelled rows for a class.
+    defaults = {"base_score": 0, "disable_default_eval_metric": 1}
+    if n_outputs > 1:
+        defaults["num_class"] = n_outputs
+    return {**params, **defaults, **params}
 
 
 _LOG = logging.getLogger("grbb_ext")
@@ -89,49 +79,23 @@ _LOG = logging.getLogger("grbb_ext")
 # Up to here the client builds the neighbour graph of all rows: a second of brute force, or a few of faiss.
 _GRAPH_UP_TO = 50_000
 
-
-@dataclass(frozen=True)
-class Prepared:
-    """What a training needs.
-
-    Attributes
-    ----------
-    parts : Parts
-        The rows.
-    objective : WorkerObjective
-        For all workers.
-    known : Known
-        The labelled rows.
-    graph : {"given", "knn", "anchors", "none"}
-        What the operator was made from.
-    spread : Spread
-        What the workers got for their rows.
-    data : dict
-        Arguments of a DaskDMatrix: X, ids, weights.
-    """
-
-    parts: Parts
-    objective: WorkerObjective
-    known: Known
-    graph: str
-    spread: Spread
-    data: dict[str, Any]
+# Those of grbb_objective that do not depend on rows, beside the graph.
+_SETTINGS = {"class_weight", "lam", "preset", "propagation", "random_state", "rule", "teacher"}
 
 
 def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
-    """Read the options of the objective, and refuse what several machines cannot do."""
-    named = None if isinstance(graph, str) and graph in ("auto", "anchors") else graph
-    if graph is None:
-        raise ValueError("graph must be an affinity, a KNNGraph, 'knn', 'anchors' or 'auto'.")
-    rule = settings.get("rule")
-    if named is None and (rule is None or (rule if isinstance(rule, str) else rule.name) != "paper"):
-        named = None if settings.get("preset") == "paper" else "knn"
-    try:
-        recipe = Recipe.read(graph=named, **settings)
-    except ValueError as error:
-        if isinstance(graph, str) and str(error).startswith("graph must"):
-            raise ValueError(f"graph must be an affinity, 'knn', 'anchors' or 'auto', got {graph!r}.") from error
-        raise
+    """Read the options of the objective, and refuse what several machines cannot do.
+
+    ``"auto"`` and ``"anchors"`` are read as ``"knn"``: anchors take n_neighbors and scale of that graph.
+    """
+    unknown = sorted(set(settings) - _SETTINGS)
+    if unknown:
+        raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
+    if graph is None or (isinstance(graph, str) and graph not in ("auto", "knn", "anchors", "refined")):
+        raise ValueError(f"graph must be an affinity, a KNNGraph, 'knn', 'anchors' or 'auto', got {graph!r}.")
+    if isinstance(graph, str) and graph in ("auto", "anchors"):
+        graph = "knn"
+    recipe = Recipe.read(graph=graph, **settings)
     if isinstance(recipe.rule, Laplacian):
         raise ValueError(
             "rule='laplacian' is not for several machines: each row needs the scores of its neighbours, N numbers from "
@@ -141,7 +105,30 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
         raise ValueError(
             "A refined or shared graph is not for several machines: use graph='knn', 'anchors' or an affinity."
         )
+    if isinstance(recipe.teacher, Teacher):
+        raise ValueError("A fitted teacher is not for several machines: the graph alone teaches here. Leave it out.")
     return recipe
+
+
+class Prepared(NamedTuple):
+    """What a training needs.
+
+    Attributes
+    ----------
+    labels : Labels
+        Of the labelled rows.
+    objective : WorkerObjective
+        For all workers.
+    data : dict
+        Arguments of a DaskDMatrix: X, ids, weights.
+    info : dict
+        Numbers for the user: see :func:`grbb_ext.adapters.dask.train`.
+    """
+
+    labels: Labels
+    objective: WorkerObjective
+    data: dict[str, Any]
+    info: dict[str, Any]
 
 
 def prepare(
@@ -154,8 +141,8 @@ def prepare(
     sample_weight: Any,
     n_anchors: int,
     storage: str | Path,
-    n_jobs: int | None,
-    verbose: bool,
+    n_jobs: int | None = None,
+    verbose: bool = False,
     **of_labels: Any,
 ) -> Prepared:
     """Read labels and ids, make the operator, and send the workers what belongs to their rows."""
@@ -167,45 +154,43 @@ def prepare(
         raise ValueError(f"graph has {W.shape[0]} rows but X has {parts.n_rows}: each row must be there, once.")
     ids, weights = parts.ids(row_ids), parts.weights(sample_weight)
     of_labels = {"class_weight": recipe.class_weight, "with_features": form == "anchors", **of_labels}
-    known = collect_labels(parts, parts.align(y, "y"), ids, weights, **of_labels)
+    labels, labeled, X_l = collect_labels(parts, parts.align(y, "y"), ids, weights, **of_labels)
+    objective = WorkerObjective(
+        parts.n_rows, labels.n_outputs, labels.loss, labeled, recipe.rule, weighted=weights is not None
+    )
+    n_unreachable = 0
     folder = None if storage == "workers" else Path(storage)
     threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
-    if form == "anchors":
-        spread = spread_by_anchors(parts, known, recipe, folder, n_anchors=n_anchors, **threads)
-    elif form == "none":
-        spread = NOTHING
-    else:
-        if W is None:
-            pieces = parts.client.gather(list(parts.pieces))
-            table = stack_tables([part_table(piece, parts.schema) for piece in pieces])
-            prepared = prepare_graph(recipe.graph, table, parts.n_rows, **threads)
-            assert prepared.W is not None
-            W = prepared.W
-        spread = spread_by_graph(parts.client, W, known, recipe, folder, **threads)
-    objective = WorkerObjective(
-        n_rows=parts.n_rows,
-        n_outputs=known.labels.n_outputs,
-        loss=known.labels.loss,
-        labeled=known.rows,
-        rule=recipe.rule,
-        rows=spread.rows,
-        P_nodes=spread.P_nodes,
-        unreachable=spread.unreachable,
-        L_l=spread.L_l,
-        weighted=weights is not None,
-    )
-    data = {"data": parts.X, **parts.bounds(ids)}
+    if form == "knn":
+        pieces = parts.client.gather(list(parts.pieces))
+        table = stack_tables([part_table(piece, parts.schema) for piece in pieces])
+        W = prepare_graph(recipe.graph, table, parts.n_rows, **threads).W
+    if X_l is not None:
+        objective, n_unreachable = spread_by_anchors(
+            parts, X_l, objective, labels, recipe, folder, n_anchors=n_anchors, **threads
+        )
+    elif W is not None:
+        objective, n_unreachable = spread_by_graph(parts.client, W, objective, labels, recipe, folder, **threads)
+    data = {"data": parts.X, **parts.id_fields(ids)}
     if weights is not None:
         data["label"] = parts.series(weights)
-    return Prepared(parts, objective, known, form, spread, data)
+    info = {
+        "n_rows": parts.n_rows,
+        "n_labeled": labeled.ids.size,
+        "n_unreachable": n_unreachable,
+        "graph": form,
+        "rule": recipe.rule.name,
+        "bytes_per_round": objective.numbers_per_round * (8 if recipe.rule.lam > 0 else 4),
+    }
+    return Prepared(labels, objective, data, info)
 
 
-def quantile_matrix(parts: Parts, data: dict[str, Any], params: dict[str, Any], **more: Any) -> Any:
+def quantile_matrix(client: distributed.Client, data: dict[str, Any], params: dict[str, Any], **more: Any) -> Any:
     """Return the data as XGBoost trains on it: binned at once where the tree method allows."""
     if params.get("tree_method", "hist") in ("hist", "auto"):
-        return xgb_dask.DaskQuantileDMatrix(parts.client, **data, max_bin=params.get("max_bin", 256), **more)
+        return xgb_dask.DaskQuantileDMatrix(client, **data, max_bin=params.get("max_bin", 256), **more)
     more.pop("ref", None)
-    return xgb_dask.DaskDMatrix(parts.client, **data, **more)
+    return xgb_dask.DaskDMatrix(client, **data, **more)
 
 
 def _form(graph: Any, parts: Parts, recipe: Recipe) -> Literal["given", "knn", "anchors", "none"]:

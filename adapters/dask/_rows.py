@@ -89,8 +89,7 @@ def check_ids(ids: Ids, n_rows: int) -> None:
 
 def ids_message(n_rows: int, total: int, missing: list[int], twice: list[int], also: str = "") -> str:
     """Say what is wrong with the ids of the rows."""
-    faults = [f"missing: {missing}"] if missing else []
-    faults += [f"more than once: {twice}"] if twice else []
+    faults = [f"{fault}: {ids}" for fault, ids in (("missing", missing), ("more than once", twice)) if ids]
     faults += [also] if also else []
     return (
         f"The {total} rows of X must have the ids 0..{n_rows - 1}, each once, over all workers; "
@@ -193,26 +192,20 @@ def keep_rows(
     dict of str to Rows
         By name.
     """
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     if folder is None:
         # A published dataset outlives the client's own references, and its name is all that the workers need.
         published = f"grbb_ext-{uuid.uuid4().hex}"
         client.publish_dataset(list(blocks), name=published)
-        return {name: ResidentRows(starts[:-1], published, part) for part, name in enumerate(names)}
+        return {name: ResidentRows(np.array(starts[:-1]), published, part) for part, name in enumerate(names)}
     folder.mkdir(parents=True, exist_ok=True)
-    kept: dict[str, Rows] = {}
-    for part, name in enumerate(names):
-        path = str(folder / f"{name}.npy")
-        shape, dtype = client.submit(_row_shape, blocks[0], part).result()
-        np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(int(starts[-1]), *shape)).flush()
-        # Each block is a run of the file of its own, so that the workers write side by side.
-        done = [
-            client.submit(_write, block, part, path, int(start), pure=False)
-            for block, start in zip(blocks, starts[:-1], strict=True)
-        ]
-        client.gather(done)
-        kept[name] = FileRows(path)
-    return kept
+    paths = [str(folder / f"{name}.npy") for name in names]
+    kinds = client.submit(_kinds, blocks[0]).result()
+    for path, (shape, dtype) in zip(paths, kinds, strict=True):
+        np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(starts[-1], *shape)).flush()
+    # Each block is a run of each file of its own, so that the workers write side by side.
+    client.gather(client.map(_write, blocks, starts[:-1], paths=paths, pure=False))
+    return {name: FileRows(path) for name, path in zip(names, paths, strict=True)}
 
 
 def release_rows(client: distributed.Client, kept: Iterable[Rows]) -> None:
@@ -221,13 +214,12 @@ def release_rows(client: distributed.Client, kept: Iterable[Rows]) -> None:
         client.unpublish_dataset(name)
 
 
-def _row_shape(block: tuple[Array, ...], part: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    return block[part].shape[1:], block[part].dtype
+def _kinds(block: tuple[Array, ...]) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+    return [(values.shape[1:], values.dtype) for values in block]
 
 
-def _write(block: tuple[Array, ...], part: int, path: str, start: int) -> None:
-    values = block[part]
-    if values.shape[0]:
+def _write(block: tuple[Array, ...], start: int, paths: list[str]) -> None:
+    for values, path in zip(block, paths, strict=True):
         stored = np.load(path, mmap_mode="r+")
         stored[start : start + values.shape[0]] = values
         stored.flush()

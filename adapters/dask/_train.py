@@ -11,32 +11,14 @@ import distributed
 import numpy as np
 from xgboost import dask as xgb_dask
 
-from grbb_ext.adapters.dask._labels import MetricName, WorkerMetric, check_metric, evaluation_labels
+from grbb_ext.adapters.dask._labels import MetricName, WorkerMetric, evaluation_labels
 from grbb_ext.adapters.dask._objective import CostedTraining
 from grbb_ext.adapters.dask._parts import read_parts
-from grbb_ext.adapters.dask._prepare import (
-    Prepared,
-    check_booster,
-    complete_params,
-    prepare,
-    quantile_matrix,
-    read_recipe,
-)
+from grbb_ext.adapters.dask._prepare import check_booster, complete_params, prepare, quantile_matrix, read_recipe
 from grbb_ext.adapters.dask._rows import release_rows
 from grbb_ext.adapters.xgboost import Strategy
 from grbb_ext.costs import FeatureCosts
-
-
-class _Clock:
-    """Seconds of each stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.seconds[stage], self._last = now - self._last, now
+from grbb_ext.losses import class_probabilities
 
 
 class WorkerLostError(RuntimeError):
@@ -154,17 +136,20 @@ def train(
     (1.0, 0)
     """
     check_booster(params, X)
-    check_metric(eval_metric)
+    if eval_metric not in ("loss", "error", "rmse"):
+        raise ValueError(
+            f"eval_metric must be 'loss', 'error' or 'rmse', got {eval_metric!r}: others are no means over rows, and "
+            "cannot be put together from the workers' parts."
+        )
     if client.asynchronous:
         raise ValueError("train waits for its results: give it a client made without asynchronous=True.")
     if costs is None and (mu != 0 or budget is not None):
         raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
-    labels = {name: settings.pop(name) for name in ("loss", "unlabeled") if name in settings}
-    threads = {"n_jobs": settings.pop("n_jobs", None), "verbose": settings.pop("verbose", False)}
+    of_rows = {name: settings.pop(name) for name in ("loss", "unlabeled", "n_jobs", "verbose") if name in settings}
     recipe = read_recipe(graph, settings)
-    clock = _Clock()
+    clock = [time.perf_counter()]
     parts = read_parts(client, X)
-    clock.lap("read")
+    clock.append(time.perf_counter())
     prepared = prepare(
         parts,
         y,
@@ -175,42 +160,45 @@ def train(
         n_anchors=n_anchors,
         storage=storage,
         classes=classes,
-        **labels,
-        **threads,
+        **of_rows,
     )
-    clock.lap("operator")
+    clock.append(time.perf_counter())
+    objective, labels = prepared.objective, prepared.labels
     try:
-        full = complete_params(params, prepared.objective.n_outputs)
-        metric = WorkerMetric(prepared.known.labels, eval_metric)
+        full = complete_params(params, objective.n_outputs)
+        metric = WorkerMetric(labels, eval_metric)
         layout = {"missing": missing, "enable_categorical": enable_categorical}
-        dtrain = quantile_matrix(parts, prepared.data, full, **layout)
-        sets = [
-            (_evaluation_set(client, prepared, full, dtrain, rows, labels, layout), name)
-            for rows, labels, name in evals
-        ]
-        clock.lap("matrix")
-        costed = None
+        dtrain = quantile_matrix(client, prepared.data, full, **layout)
+        sets = []
+        for X_of_set, y_of_set, name in evals:
+            of_set = read_parts(client, X_of_set)
+            y_of_set = of_set.series(of_set.align(y_of_set, "y of an evaluation set"), evaluation_labels, labels=labels)
+            data = {"data": of_set.X, "label": y_of_set}
+            sets.append((quantile_matrix(client, data, full, ref=dtrain, **layout), name))
+        clock.append(time.perf_counter())
+        costed = []
         if costs is not None:
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
-            costed = CostedTraining(prepared.objective, costs, miser)
+            costed = [CostedTraining(objective, costs, miser)]
         result = _train_or_name_the_lost(
             client,
             full,
             dtrain,
             num_boost_round,
             evals=sets or None,
-            obj=prepared.objective if costed is None else costed,
+            obj=costed[0] if costed else objective,
             custom_metric=metric if sets else None,
             early_stopping_rounds=early_stopping_rounds,
             xgb_model=xgb_model,
-            callbacks=[*(callbacks or ()), *([] if costed is None else [costed])] or None,
+            callbacks=[*(callbacks or ()), *costed] or None,
             verbose_eval=verbose_eval,
             **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
         )
     finally:
-        release_rows(client, prepared.spread.rows.values())
-    clock.lap("rounds")
-    return {**result, "labels": prepared.known.labels, "info": {**_info(prepared), "seconds": clock.seconds}}
+        release_rows(client, objective.rows.values())
+    clock.append(time.perf_counter())
+    seconds = dict(zip(("read", "operator", "matrix", "rounds"), np.diff(clock).tolist(), strict=True))
+    return {**result, "labels": labels, "info": {**prepared.info, "seconds": seconds}}
 
 
 def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "margin", **settings: Any) -> Any:
@@ -244,36 +232,15 @@ def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "marg
     if labels is None or labels.classes is None:
         raise ValueError(f"kind={kind!r} is for classification, with what train() returned as model.")
     scores = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
-    if kind == "class":
-        drop = [1] if scores.ndim == 2 else None
-        return scores.map_blocks(_classes, labels, drop_axis=drop, dtype=labels.classes.dtype)
-    n = labels.classes.size
-    if scores.ndim == 2:
-        return scores.map_blocks(_probabilities, labels, dtype=np.float64)
-    return scores.map_blocks(_probabilities, labels, new_axis=1, chunks=(*scores.chunks, (n,)), dtype=np.float64)
-
-
-def _probabilities(scores: Any, labels: Any) -> Any:
-    probability = labels.loss.mean(np.asarray(scores, dtype=np.float64))
-    return np.column_stack([1.0 - probability, probability]) if probability.ndim == 1 else probability
-
-
-def _classes(scores: Any, labels: Any) -> Any:
-    return labels.classes[_probabilities(scores, labels).argmax(axis=1)]
-
-
-def _evaluation_set(
-    client: distributed.Client, prepared: Prepared, params: Any, dtrain: Any, X: Any, y: Any, layout: dict[str, Any]
-) -> Any:
-    parts = read_parts(client, X)
-    pieces = client.map(
-        evaluation_labels,
-        parts.align(y, "y of an evaluation set"),
-        labels=prepared.known.labels,
-        unlabeled=prepared.known.labels.unlabeled,
-        pure=False,
+    probability = scores.map_blocks(
+        class_probabilities,
+        new_axis=1 if scores.ndim == 1 else None,
+        chunks=(scores.chunks[0], (labels.classes.size,)),
+        dtype=np.float64,
     )
-    return quantile_matrix(parts, {"data": parts.X, "label": parts.series(pieces)}, params, ref=dtrain, **layout)
+    if kind == "probability":
+        return probability
+    return probability.map_blocks(lambda p: labels.classes[p.argmax(axis=1)], drop_axis=1, dtype=labels.classes.dtype)
 
 
 def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any, rounds: int, **settings: Any) -> Any:
@@ -290,16 +257,3 @@ def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any
                 "usual cause is memory, for which more workers or graph='anchors' may help."
             ) from error
         raise
-
-
-def _info(prepared: Prepared) -> dict[str, Any]:
-    objective = prepared.objective
-    numbers = objective.numbers_per_round
-    return {
-        "n_rows": objective.n_rows,
-        "n_labeled": int(objective.labeled.ids.size),
-        "n_unreachable": prepared.spread.n_unreachable,
-        "graph": prepared.graph,
-        "rule": objective.rule.name,
-        "bytes_per_round": numbers * (8 if objective.rule.lam > 0 else 4),
-    }

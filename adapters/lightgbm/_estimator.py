@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import lightgbm as lgb
@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.adapters._wrapped import Watch, WrappedBooster, read_metrics
+from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
-from grbb_ext.adapters.lightgbm._train import train as train_with_costs
+from grbb_ext.adapters.lightgbm._train import train
 from grbb_ext.adapters.lightgbm._trees import read_trees
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
@@ -22,13 +22,13 @@ from grbb_ext.table import Table
 # Parameters of losses that are not ours, and of samples that are drawn by label.
 _NOT_OURS = {
     "alpha": "it belongs to another loss (for L1 regularisation use reg_alpha)",
-    "fair_c": "it belongs to another loss",
-    "neg_bagging_fraction": "it samples by label, which LightGBM does not see here; use subsample",
-    "poisson_max_delta_step": "it belongs to another loss",
-    "pos_bagging_fraction": "it samples by label, which LightGBM does not see here; use subsample",
     "reg_sqrt": "it changes the loss; transform y instead",
     "sigmoid": "it changes the loss",
-    "tweedie_variance_power": "it belongs to another loss",
+    **dict.fromkeys(("fair_c", "poisson_max_delta_step", "tweedie_variance_power"), "it belongs to another loss"),
+    **dict.fromkeys(
+        ("neg_bagging_fraction", "pos_bagging_fraction"),
+        "it samples by label, which LightGBM does not see here; use subsample",
+    ),
 }
 
 
@@ -77,43 +77,40 @@ class LightGBMAdapter(WrappedBooster):
         metrics = read_metrics(parameters.pop(params, "metric"), job.obj, "metric")
         n_rounds = positive_int(parameters.pop(params, "num_iterations"), "n_estimators of the wrapped estimator")
         patience = parameters.get(params, "early_stopping_round")
-        start = job.start
-        if job.obj.classes_ is None and not parameters.is_true(parameters.get(params, "boost_from_average", True)):
-            start = 0.0
-        parameters.pop(params, "boost_from_average")
-        data = _Data(job, start, params)
-        dtrain = data.make(job.table)
+        average = parameters.pop(params, "boost_from_average")
+        start = job.start if job.task == "classification" or average is None or parameters.is_true(average) else 0.0
+        make = partial(_dataset, job, params, start)
+        dtrain = make(job.table)
         if not any(map(dtrain.feature_num_bin, range(dtrain.num_feature()))):
             # LightGBM dropped every column, and would fail. A column of ones is kept, and cannot be split.
-            params["feature_pre_filter"], data.ones = False, True
-            dtrain = data.make(job.table)
-        watched = [data.make(part.table, dtrain) for part in job.evaluation]
-        watch = Watch(job, watched, metrics, ("early_stopping_round", patience if patience and patience > 0 else None))
+            params["feature_pre_filter"] = False
+            make = partial(make, ones=True)
+            dtrain = make(job.table)
+        watched = [make(part.table, dtrain) for part in job.evaluation]
+        patience = patience if patience and patience > 0 else None
+        score = watch(job, watched, metrics, ("early_stopping_round", patience))
         history: dict[str, dict[str, list[float]]] = {}
-        callbacks = [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])]
-        arguments: dict[str, Any] = {
-            "valid_sets": watched or None,
-            "valid_names": [f"validation_{i}" for i in range(len(watched))] or None,
-            "feval": watch if watched else None,
-            "callbacks": callbacks,
-        }
-        params = {**params, "objective": job.obj, "metric": "None"}
         params.pop("forcedbins_filename", None)  # bins are made, and LightGBM takes the name for a change of them
-        if job.costs is None:
-            booster = lgb.train(params, dtrain, n_rounds, **arguments)
-        else:
-            booster = train_with_costs(
-                params, dtrain, n_rounds, **arguments, costs=job.costs, mu=job.mu, budget=job.budget
-            )
+        booster = train(
+            {**params, "objective": job.obj, "metric": "None"},
+            dtrain,
+            n_rounds,
+            valid_sets=watched or None,
+            valid_names=[f"validation_{i}" for i in range(len(watched))] or None,
+            feval=score if watched else None,
+            callbacks=[*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
+            costs=job.costs,
+            mu=job.mu,
+            budget=job.budget,
+        )
         return _finish(booster, n_rounds, start, history)
 
     def raw_scores(
         self, booster: lgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None
     ) -> NDArray[Any]:
         """Return the raw scores of rows."""
-        values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
         threads = _threads(parameters.get(estimator.get_params(), "num_threads"))
-        return np.asarray(booster.predict(values, raw_score=True, num_threads=threads))
+        return np.asarray(booster.predict(booster_rows(table), raw_score=True, num_threads=threads))
 
     def importances(self, booster: lgb.Booster, estimator: Any, n_features: int) -> NDArray[np.float64]:
         """Return how much each column matters, by the estimator's ``importance_type``."""
@@ -168,7 +165,6 @@ class LightGBMAdapter(WrappedBooster):
         seed = job.seed if seed is None else seed
         if seed is not None:
             params["seed"] = seed if isinstance(seed, (int, np.integer)) else int(seed.randint(np.iinfo(np.int32).max))
-        params["num_iterations"] = parameters.pop(params, "num_iterations")
         if parameters.get(params, "verbosity") is None:
             params["verbosity"] = -1
         # The same trees with any number of threads; and columns that cannot be split at all are no error.
@@ -191,28 +187,22 @@ def _threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
 
 
-@dataclass
-class _Data:
-    """Makes the data sets of a training; with `ones` each is a column of ones, the others empty."""
-
-    job: Job
-    start: float
-    params: dict[str, Any]
-    ones: bool = False
-
-    def make(self, table: Table, reference: lgb.Dataset | None = None) -> lgb.Dataset:
-        values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
-        if self.ones:
-            rows = np.arange(table.n_rows)
-            values = sp.csr_matrix((np.ones(rows.size), (rows, np.zeros_like(rows))), shape=values.shape)
-        return lgb.Dataset(
-            values,
-            reference=reference,
-            init_score=np.full(table.n_rows, self.start) if self.start != 0 else None,
-            feature_name="auto" if self.job.names is None else list(self.job.names),
-            categorical_feature="auto" if self.ones else list(table.schema.categorical) or "auto",
-            params={**self.params, "objective": "none"},
-        ).construct()
+def _dataset(
+    job: Job, params: dict[str, Any], start: float, table: Table, reference: Any = None, *, ones: bool = False
+) -> lgb.Dataset:
+    """Make a data set of a training; with `ones` it is a column of ones, the others empty."""
+    values = booster_rows(table)
+    if ones:
+        rows = np.arange(table.n_rows)
+        values = sp.csr_matrix((np.ones(rows.size), (rows, np.zeros_like(rows))), shape=values.shape)
+    return lgb.Dataset(
+        values,
+        reference=reference,
+        init_score=np.full(table.n_rows, start) if start != 0 else None,
+        feature_name="auto" if job.names is None else list(job.names),
+        categorical_feature="auto" if ones else list(table.schema.categorical) or "auto",
+        params={**params, "objective": "none"},
+    ).construct()
 
 
 def _finish(booster: lgb.Booster, n_rounds: int, start: float, history: dict[str, dict[str, list[float]]]) -> Trained:

@@ -139,7 +139,7 @@ def is_goss(params: dict[str, Any]) -> bool:
     return "goss" in (get(params, "boosting"), get(params, "data_sample_strategy"))
 
 
-def user_contri(params: dict[str, Any]) -> NDArray[np.float64] | None:
-    """Return the user's feature_contri, which the mask multiplies."""
-    value = get(params, "feature_contri")
-    return None if value is None else np.array(value.split(",") if isinstance(value, str) else value, dtype=np.float64)
+def user_contri(params: dict[str, Any], n_features: int) -> NDArray[np.float64]:
+    """Return the user's feature_contri, which the mask multiplies; 1 by default."""
+    value = get(params, "feature_contri", np.ones(n_features))
+    return np.array(value.split(",") if isinstance(value, str) else value, dtype=np.float64)

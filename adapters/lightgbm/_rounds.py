@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._trees import Growth, read_growth
 from grbb_ext.costs import Ledger, Mask
 
@@ -34,34 +35,20 @@ class Rounds:
         What is paid already, bound to the columns of the booster.
     mu : float
         Trade-off of eq. 1.
-    objective : callable or None
-        The custom objective.
-    contri : ndarray or None
-        The user's ``feature_contri``.
-    leaky : bool
-        Whether leaves refuse or discount columns for other reasons: the fault passes over these.
-    reseed : int or None
-        Start of seeds for row sampling that a change of parameters would set back; None where it does not.
+    params : dict
+        The user's parameters.
     """
 
-    def __init__(
-        self,
-        booster: lgb.Booster,
-        ledger: Ledger,
-        mu: float,
-        objective: Callable[..., Any] | None,
-        contri: NDArray[np.float64] | None,
-        leaky: bool,
-        reseed: int | None,
-    ) -> None:
-        self.ledger = ledger
-        self._booster = booster
-        self._mu = mu
-        self._objective = objective
+    def __init__(self, booster: lgb.Booster, ledger: Ledger, mu: float, params: dict[str, Any]) -> None:
+        self.ledger, self._booster, self._mu = ledger, booster, mu
+        objective = parameters.get(params, "objective")
+        self._objective = objective if callable(objective) else None
         n = ledger.costs.n_features
-        self._contri = np.ones(n) if contri is None else contri
-        self._leaky = leaky and mu > 0
-        self._reseed = reseed
+        self._contri = parameters.user_contri(params, n)
+        # Where leaves refuse or discount columns for other reasons, the fault passes over these.
+        self._leaky = mu > 0 and parameters.restricts_leaves(params)
+        # A change of parameters would set back the seeds of row sampling by gradient.
+        self._seed = int(parameters.get(params, "bagging_seed", 3)) if parameters.is_goss(params) else None
         self._open: Mask = np.ones(n, dtype=bool)
         self._penalty = np.zeros(n)
         self._pardoned: Mask = np.zeros(n, dtype=bool)
@@ -112,7 +99,8 @@ class Rounds:
         if larger is not None and self._value(larger) > self._value(growth):
             return larger
         self._take_back(larger)
-        self._put_off(more)
+        self._wait[more] *= 2
+        self._due[more] = self._booster.current_iteration() + self._wait[more]
         return None if growth is None else self._grow(base)
 
     def _value(self, growth: Growth | None) -> float:
@@ -167,10 +155,6 @@ class Rounds:
         due = shut[self._due[shut] <= now]
         return [int(due[np.argmin(self._due[due])])] if due.size else []
 
-    def _put_off(self, columns: list[int]) -> None:
-        self._wait[columns] *= 2
-        self._due[columns] = self._booster.current_iteration() + self._wait[columns]
-
     def _set(self, allowed: Mask, penalty: NDArray[np.float64]) -> None:
         """Change mask and penalties of the booster where they differ from the present ones."""
         changes: dict[str, Any] = {}
@@ -180,8 +164,8 @@ class Rounds:
             changes["cegb_tradeoff"] = 1.0
             changes["cegb_penalty_feature_coupled"] = penalty.tolist()
         if changes:
-            if self._reseed is not None:
-                self._reseed += 1
-                changes["bagging_seed"] = self._reseed
+            if self._seed is not None:
+                self._seed += 1
+                changes["bagging_seed"] = self._seed
             self._booster.reset_parameter(changes)
             self._open, self._penalty = allowed, penalty

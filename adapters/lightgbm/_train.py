@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,42 +113,44 @@ def train(
         # lgb.train copies what is in params, except functions: rounds that are grown again need the same object.
         parameters.pop(params, "objective")
         params["objective"] = lambda raw_scores, data: objective(raw_scores, data)
-    keeper = _CostKeeper(params, costs, mu, budget, _features_of(init_model), feval, _holds(valid_sets, train_set))
-    all_callbacks = [*(callbacks or []), *_early_stopping(params)]
-    booster = lgb.train(params, train_set, num_boost_round, callbacks=keeper.callbacks(all_callbacks), **arguments)
+    paid = None
+    if init_model is not None:
+        paid = columns_of(init_model if isinstance(init_model, lgb.Booster) else lgb.Booster(model_file=init_model))
+    evaluated = valid_sets if isinstance(valid_sets, list | tuple) else [valid_sets]
+    evaluates_train = any(one is train_set for one in evaluated)
+    keeper = _CostKeeper(params, costs, mu, budget, paid, feval, evaluates_train)
+    of_run = keeper.callbacks([*(callbacks or []), *_early_stopping(params)])
+    booster = lgb.train(params, train_set, num_boost_round, callbacks=of_run, **arguments)
     return keeper.finish(booster)
 
 
+@dataclass(eq=False)
 class _CostKeeper:
     """Callbacks that keep a run of ``lightgbm.train`` within costs."""
 
-    def __init__(
-        self,
-        params: dict[str, Any],
-        costs: FeatureCosts,
-        mu: float,
-        budget: float | None,
-        paid: NDArray[np.bool_] | None,
-        feval: Any,
-        evaluates_train: bool,
-    ) -> None:
-        self._params, self._costs, self._mu, self._budget, self._paid = params, costs, mu, budget, paid
-        self._feval, self._evaluates_train = feval, evaluates_train
-        self._rounds: Rounds | None = None
-        self._n_empty = 0
-        self._patience = PATIENCE if parameters.is_random(params) else 1
-        self._stopping = False
-        self._stopped_here = False
+    params: dict[str, Any]
+    costs: FeatureCosts
+    mu: float
+    budget: float | None
+    paid: NDArray[np.bool_] | None
+    feval: Any
+    evaluates_train: bool
+    rounds: Rounds | None = None
+    n_empty: int = 0
+    patience: int = 1
+    num_leaves: int = 0
+    stopping: bool = False
+    stopped_here: bool = False
 
     def callbacks(self, others: Sequence[Callable[..., Any]]) -> list[Callable[..., Any]]:
         """Return the callbacks of a run: prepare last before the round, settle first after it, stop last."""
-        wrapped: list[Callable[..., Any]] = []
+        wrapped: list[_Callback] = []
         for i, callback in enumerate(others):
-            if getattr(callback, "before_iteration", False):
-                # It may change parameters from round to round, and with them what can be split.
-                self._patience = PATIENCE
-            order = getattr(callback, "order", i - len(others))
-            wrapped.append(_Callback(self._forward(callback), order, getattr(callback, "before_iteration", False)))
+            before, order = getattr(callback, "before_iteration", False), getattr(callback, "order", i - len(others))
+            wrapped.append(_Callback(partial(self._forward, callback), order, before))
+        # Callbacks before a round may change parameters, and with them what can be split.
+        if parameters.is_random(self.params) or any(callback.before_iteration for callback in wrapped):
+            self.patience = PATIENCE
         first, last = -(10**9), 10**9
         return [
             *wrapped,
@@ -158,79 +161,66 @@ class _CostKeeper:
 
     def finish(self, booster: lgb.Booster) -> lgb.Booster:
         """Attach the ledger of what the model uses."""
-        assert self._rounds is not None
-        ledger = self._rounds.ledger.before(booster.current_iteration())
+        assert self.rounds is not None
+        ledger = self.rounds.ledger.before(booster.current_iteration())
         if not np.array_equal(columns_of(booster), ledger.used):
             raise RuntimeError(
                 "The model uses features that were not seen to be bought: a callback has changed its trees."
             )
         booster.ledger_ = ledger  # type: ignore[attr-defined]
-        if self._stopped_here:
+        if self.stopped_here:
             booster.best_iteration = 0
         return booster
 
     def _prepare(self, env: Any) -> None:
-        if self._rounds is None:
-            self._rounds = self._start(env.model)
-            self._num_leaves = parameters.get(env.model.params, "num_leaves", 31)
-        if parameters.get(env.model.params, "num_leaves", 31) > self._num_leaves:
+        if self.rounds is None:
+            self.rounds = self._start(env.model)
+            self.num_leaves = parameters.get(env.model.params, "num_leaves", 31)
+        if parameters.get(env.model.params, "num_leaves", 31) > self.num_leaves:
             raise ValueError("num_leaves cannot be raised during training with costs: start with the largest.")
-        self._rounds.prepare()
+        self.rounds.prepare()
 
     def _start(self, booster: lgb.Booster) -> Rounds:
         names, n_features = booster.feature_name(), booster.num_feature()
         unnamed = names == [f"Column_{i}" for i in range(n_features)]
-        costs = self._costs.bind(n_features if unnamed else names)
-        ledger = Ledger(costs, self._budget)
-        if self._paid is not None:
-            ledger.buy(self._paid)
-        objective = parameters.get(self._params, "objective")
-        seed = parameters.get(self._params, "bagging_seed", 3)
-        return Rounds(
-            booster,
-            ledger,
-            self._mu,
-            objective if callable(objective) else None,
-            parameters.user_contri(self._params),
-            parameters.restricts_leaves(self._params),
-            int(seed) if parameters.is_goss(self._params) else None,
-        )
+        ledger = Ledger(self.costs.bind(n_features if unnamed else names), self.budget)
+        if self.paid is not None:
+            ledger.buy(self.paid)
+        return Rounds(booster, ledger, self.mu, self.params)
 
     def _settle(self, env: Any) -> None:
-        assert self._rounds is not None
-        empty, changed = self._rounds.settle()
-        self._n_empty = self._n_empty + 1 if empty else 0
+        assert self.rounds is not None
+        empty, changed = self.rounds.settle()
+        self.n_empty = self.n_empty + 1 if empty else 0
         if changed and env.evaluation_result_list:
             # Later callbacks share this list: they are to see the scores of the trees that stayed.
-            results = env.model.eval_train(self._feval) if self._evaluates_train else []
-            env.evaluation_result_list[:] = results + env.model.eval_valid(self._feval)
-        if self._n_empty >= self._patience and env.iteration + 1 < env.end_iteration:
-            self._stopping = True
-            quiet = parameters.get(self._params, "verbosity", 1) < 0
-            end_for_costs(self._rounds.ledger, self._mu, env.model.current_iteration(), quiet=quiet)
+            results = env.model.eval_train(self.feval) if self.evaluates_train else []
+            env.evaluation_result_list[:] = results + env.model.eval_valid(self.feval)
+        if self.n_empty >= self.patience and env.iteration + 1 < env.end_iteration:
+            self.stopping = True
+            quiet = parameters.get(self.params, "verbosity", 1) < 0
+            end_for_costs(self.rounds.ledger, self.mu, env.model.current_iteration(), quiet=quiet)
 
-    def _forward(self, callback: Callable[..., Any]) -> Callable[[Any], None]:
-        """Let a callback know of an early end, so that early stopping picks its best round as it does at the end."""
-
-        def forwarded(env: Any) -> None:
-            callback(replace(env, end_iteration=env.iteration + 1) if self._stopping else env)
-
-        return forwarded
+    def _forward(self, callback: Callable[..., Any], env: Any) -> None:
+        """Call a callback, with an early end as the end: early stopping then picks its best round as it does there."""
+        callback(replace(env, end_iteration=env.iteration + 1) if self.stopping else env)
 
     def _stop(self, env: Any) -> None:
-        if self._stopping:
-            self._stopped_here = True
+        if self.stopping:
+            self.stopped_here = True
             raise lgb.EarlyStopException(env.model.current_iteration() - 1, env.evaluation_result_list)
 
 
+@dataclass(frozen=True)
 class _Callback:
     """A callback with its place among the others."""
 
-    def __init__(self, call: Callable[[Any], None], order: int, before_iteration: bool) -> None:
-        self._call, self.order, self.before_iteration = call, order, before_iteration
+    call: Callable[[Any], None]
+    order: int
+    before_iteration: bool
 
     def __call__(self, env: Any) -> None:
-        self._call(env)
+        self.call(env)
 
 
 def _early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:
@@ -246,16 +236,3 @@ def _early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:
             min_delta=params.get("early_stopping_min_delta", 0.0),
         )
     ]
-
-
-def _features_of(init_model: str | Path | lgb.Booster | None) -> NDArray[np.bool_] | None:
-    """Return the columns that a model uses, all of its rounds."""
-    if init_model is None:
-        return None
-    model = init_model if isinstance(init_model, lgb.Booster) else lgb.Booster(model_file=init_model)
-    return columns_of(model)
-
-
-def _holds(valid_sets: Any, train_set: lgb.Dataset) -> bool:
-    listed = valid_sets if isinstance(valid_sets, (list, tuple)) else [valid_sets]
-    return any(valid_set is train_set for valid_set in listed)

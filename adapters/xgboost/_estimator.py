@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 import xgboost as xgb
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext.adapters._wrapped import Watch, WrappedBooster, higher_is_better, read_metrics
+from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
@@ -64,10 +63,10 @@ class XGBoostAdapter(WrappedBooster):
         watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
-        watch = Watch(job, watched, metrics, ("early_stopping_rounds", patience))
+        score = watch(job, watched, metrics, ("early_stopping_rounds", patience))
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
         if patience is not None:
-            callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=higher_is_better(metrics[-1])))
+            callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=metrics[-1] in ("accuracy", "auc")))
 
         def gradients(raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
             return job.obj(raw_scores)
@@ -83,7 +82,7 @@ class XGBoostAdapter(WrappedBooster):
             n_rounds,
             obj=gradients,
             evals=[(matrix, f"validation_{i}") for i, matrix in enumerate(watched)],
-            custom_metric=(lambda scores, data: [one[:2] for one in watch(scores, data)]) if watched else None,
+            custom_metric=(lambda scores, data: [one[:2] for one in score(scores, data)]) if watched else None,
             callbacks=callbacks,
             evals_result=history,
             verbose_eval=False,
@@ -154,16 +153,14 @@ def _start(base_score: float, task: str, n_outputs: int) -> float:
 
 
 def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None) -> xgb.DMatrix:
-    wrapped = estimator.get_params()
     kinds = None
     if table.schema.categorical:
-        kinds = ["c" if j in table.schema.categorical else "float" for j in range(table.values.shape[1])]
-    values = sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
+        kinds = ["c" if j in table.schema.categorical else "float" for j in range(table.n_columns)]
     return xgb.DMatrix(
-        values,
+        booster_rows(table),
         feature_names=None if names is None else list(names),
         feature_types=kinds,
-        nthread=wrapped["n_jobs"],
+        nthread=estimator.get_params()["n_jobs"],
         enable_categorical=kinds is not None,
     )
 

@@ -13,6 +13,8 @@ import xgboost as xgb
 
 from grbb_ext.costs import Groups, Mask
 
+_COLUMN_SAMPLING = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -48,7 +50,7 @@ class Settings:
     @property
     def samples_columns(self) -> bool:
         """Whether trees see a random part of the columns."""
-        return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
+        return any(getattr(self, name) < 1 for name in _COLUMN_SAMPLING)
 
     @property
     def random(self) -> bool:
@@ -95,11 +97,7 @@ def read_settings(booster: xgb.Booster) -> Settings:
     return Settings(
         objective=learner["objective"]["name"],
         scale_pos_weight=float(loss.get("scale_pos_weight", 1)),
-        colsample_bytree=float(tree["colsample_bytree"]),
-        colsample_bylevel=float(tree["colsample_bylevel"]),
-        colsample_bynode=float(tree["colsample_bynode"]),
-        subsample=float(tree["subsample"]),
-        gamma=float(tree["gamma"]),
+        **{name: float(tree[name]) for name in (*_COLUMN_SAMPLING, "subsample", "gamma")},
         interaction_constraints=tree["interaction_constraints"],
         num_class=int(learner["learner_model_param"]["num_class"]),
         config=config,
@@ -150,21 +148,21 @@ class ColumnMask:
         sampling : bool, default=True
             Whether the user's column sampling takes part.
         """
-        settings = self._settings
+        settings, weights = self._settings, self.weights
         allowed = allowed & self.usable
         k = int(allowed.sum())
         ratio = settings.colsample_bytree if sampling else 1.0
-        params = {
-            "colsample_bytree": ratio,
-            "gamma": settings.gamma if k else _NO_SPLIT,
-            "interaction_constraints": settings.interaction_constraints if groups is None else json.dumps(groups),
-        }
         if 0 < k < self._n:
-            params["colsample_bytree"] = min(1.0, (max(1, int(ratio * k)) + 0.5) / self._n)
-            self._dtrain.set_info(feature_weights=np.where(allowed, self._weights, 0).astype(np.float32))
-        else:
-            self._dtrain.set_info(feature_weights=self.weights)
-        booster.set_param(params)
+            ratio = min(1.0, (max(1, int(ratio * k)) + 0.5) / self._n)
+            weights = np.where(allowed, self._weights, 0).astype(np.float32)
+        self._dtrain.set_info(feature_weights=weights)
+        booster.set_param(
+            {
+                "colsample_bytree": ratio,
+                "gamma": settings.gamma if k else _NO_SPLIT,
+                "interaction_constraints": settings.interaction_constraints if groups is None else json.dumps(groups),
+            }
+        )
 
     @contextmanager
     def opened(
@@ -179,15 +177,9 @@ class ColumnMask:
 
     def restore(self, booster: xgb.Booster) -> None:
         """Give the data set and the booster back as the user made them."""
-        settings = self._settings
         self._dtrain.set_info(feature_weights=self.weights)
-        booster.set_param(
-            {
-                "colsample_bytree": settings.colsample_bytree,
-                "gamma": settings.gamma,
-                "interaction_constraints": settings.interaction_constraints,
-            }
-        )
+        changed = ("colsample_bytree", "gamma", "interaction_constraints")
+        booster.set_param({name: getattr(self._settings, name) for name in changed})
 
 
 class MaskedBooster(xgb.Booster):

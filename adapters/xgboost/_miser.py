@@ -27,6 +27,7 @@ from grbb_ext.costs import (
 )
 
 Strategy = Literal["levels", "interaction"]
+_STRATEGIES = {"levels": choose_by_levels, "interaction": choose_by_interaction}
 
 
 class GreedyMiser(xgb.callback.TrainingCallback):
@@ -110,6 +111,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
 
     #: Whether the workers of a distributed training decide alike, as those of grbb_ext.adapters.dask do.
     _many_machines = False
+    _gain_bound = staticmethod(gain_bound)
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         check_costs(costs)
         if not isinstance(dtrain, xgb.DMatrix):
             raise TypeError(f"dtrain must be the DMatrix given to xgboost.train, got {type(dtrain).__name__}.")
-        if strategy not in ("levels", "interaction"):
+        if strategy not in _STRATEGIES:
             raise ValueError(f"strategy must be 'levels' or 'interaction', got {strategy!r}.")
         if isinstance(obj, str):
             builtin_gradients(obj)
@@ -142,16 +144,15 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self._schedule = Schedule(
             None if probe_every == "auto" else positive_int(probe_every, "probe_every, where it is not 'auto',")
         )
-        names = dtrain.feature_names
-        self._reader = TreeReader(names, int(dtrain.num_col()))
-        self.ledger_ = Ledger(costs.bind(int(dtrain.num_col()) if names is None else names), budget)
+        names, n_columns = dtrain.feature_names, int(dtrain.num_col())
+        self._reader = TreeReader(names, n_columns)
+        self.ledger_ = Ledger(costs.bind(n_columns if names is None else names), budget)
         self.n_probes_ = 0
         # Without a price that counts there is nothing to decide, and rounds are left alone.
         self._idle = budget is None and self._mu == 0
         self._model: xgb.Booster | None = None
-        self._n_read = 0
-        self._n_empty = 0
-        self._open: Mask = np.ones(int(dtrain.num_col()), dtype=bool)
+        self._n_read = self._n_empty = 0
+        self._open: Mask = np.ones(n_columns, dtype=bool)
         self._groups: Groups | None = None
         self._looked = False
 
@@ -197,9 +198,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Pay for what the round used; end training where nothing more can be learned."""
         empty = self._settle(model)
-        if self._idle:
-            return False
-        if not empty:
+        if self._idle or not empty:
             self._n_empty = 0
             return False
         self._schedule.hurry()
@@ -254,9 +253,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         choice = self._choose(model, judge)
         self.n_probes_ += judge.n_probes
         self._schedule.looked(round, bought=choice is not None, n_trees=judge.n_probes)
-        if choice is None:
-            return judge.free, None
-        return judge.free | choice.new, choice.groups
+        return (judge.free, None) if choice is None else (judge.free | choice.new, choice.groups)
 
     def _choose(self, model: xgb.Booster, judge: Judge) -> Choice | None:
         """Look for a purchase."""
@@ -267,15 +264,9 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         gradient, hessian = self._gradients(raw_scores, self._dtrain)
         if self._mu * judge.prices[judge.candidates].min() >= self._gain_bound(gradient, hessian):
             return None
-        self._prober.set_gradients(gradient, hessian)
-        if self._strategy == "levels":
-            choice = choose_by_levels(judge, self._max_levels)
-        else:
-            choice = choose_by_interaction(judge, self._max_levels)
+        self._prober.gradients = gradient, hessian
+        choice = _STRATEGIES[self._strategy](judge, self._max_levels)
         return choice if choice.buys else None
-
-    def _gain_bound(self, gradient: Any, hessian: Any) -> float:
-        return gain_bound(gradient, hessian)
 
     def _settle(self, model: xgb.Booster) -> bool:
         """Pay for what the rounds since the last call used; return whether they found no split."""

@@ -139,26 +139,27 @@ class Prober:
         Opens and closes columns.
     reader : TreeReader
         Reads trees.
+
+    Attributes
+    ----------
+    gradients : tuple of two ndarrays or None
+        Gradient and hessian that the next trees are grown on.
     """
 
     def __init__(self, dtrain: xgb.DMatrix, settings: Settings, mask: ColumnMask, reader: TreeReader) -> None:
         self._dtrain, self._settings, self._mask, self._reader = dtrain, settings, mask, reader
         self._scratch: xgb.Booster | None = None
-        self._gradients: tuple[NDArray[Any], NDArray[Any]] | None = None
-
-    def set_gradients(self, gradient: NDArray[Any], hessian: NDArray[Any]) -> None:
-        """Set what the next trees are grown on."""
-        self._gradients = gradient, hessian
+        self.gradients: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def __call__(self, allowed: Mask, groups: Groups | None) -> Growth:
         """Grow a round on the open columns and read it."""
-        assert self._gradients is not None
+        assert self.gradients is not None
         if self._scratch is None or self._scratch.num_boosted_rounds() >= _MOST_ROUNDS:
             self._scratch = self.new_booster()
             self._scratch.set_param({"subsample": 1, "colsample_bylevel": 1, "colsample_bynode": 1})
         round = self._scratch.num_boosted_rounds()
         with self._mask.opened(self._scratch, allowed, groups, sampling=False):
-            self._scratch.boost(self._dtrain, round, grad=self._gradients[0], hess=self._gradients[1])
+            self._scratch.boost(self._dtrain, round, grad=self.gradients[0], hess=self.gradients[1])
         growth = self._reader.growth(self._scratch, round, self._settings.gamma)
         return Growth(growth.used, growth.gain * self._settings.subsample)
 

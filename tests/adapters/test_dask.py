@@ -228,7 +228,7 @@ def test_without_the_sum_over_workers_the_model_is_another(client, rule):
     X, y, _, W = problem()
     expected = on_one_machine(X, y, W, rule=rule)
     ready = prepared(client, array(X, 150, 150), y, W, rule=rule)
-    dtrain = _dask_prepare.quantile_matrix(ready.parts, ready.data, PARAMS)
+    dtrain = _dask_prepare.quantile_matrix(client, ready.data, PARAMS)
     assert len(dtrain.worker_map) == 2
     run = partial(xgb_dask.train, client, {"base_score": 0, **PARAMS}, dtrain, ROUNDS)
     assert np.abs(margins(run(obj=ready.objective), X) - expected).max() == 0.0
@@ -295,7 +295,7 @@ def test_anchors_on_the_workers_are_those_of_one_machine(client, rule):
 def test_anchor_targets_are_made_partition_by_partition(client):
     X, y, _, _ = problem(n_rows=600)
     ready = prepared(client, array(X, 150, 450), y, "anchors")
-    blocks = client.gather(client.get_dataset(ready.spread.rows["targets"].name))
+    blocks = client.gather(client.get_dataset(ready.objective.rows["targets"].name))
     q = np.concatenate([block[0] for block in blocks])
     labeled = np.flatnonzero(y >= 0)
     assert (q[labeled] == y[labeled]).all()
