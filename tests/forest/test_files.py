@@ -458,3 +458,20 @@ def test_numba_without_a_place_for_its_cache(monkeypatch):
         np.testing.assert_array_equal(forest.predict(X), LIGHTGBM.predict(X, raw_score=True))
     finally:
         _compiled._compile.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["loss_changes", "sum_hessian", "base_weights", "parents", "split_type", "categories"])
+def test_xgboost_trees_without_what_only_the_library_reads(name):
+    """XGBoost 3.2 ends the process where the gains are missing."""
+    document, tree = categorical_node()
+    del tree[name]
+    with pytest.raises(ValueError, match=f"the entry '{name}' is missing"):
+        Forest.from_bytes(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("value", ["0.5", 1, None, [0.5], True])
+def test_thresholds_that_are_not_written_as_numbers(value):
+    document, tree = categorical_node()
+    tree["split_conditions"][0] = value
+    with pytest.raises(ValueError, match=r"not numbers with a fraction|inhomogeneous"):
+        Forest.from_bytes(json.dumps(document).encode())
