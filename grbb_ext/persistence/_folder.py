@@ -17,8 +17,9 @@ from typing import Any
 
 from grbb_ext.persistence._document import FORMAT, Document, ModelFileError, parse, sha256
 
+#: Name of the JSON in the folder.
 JSON_NAME = "grbb.json"
-# Names never come from the JSON, which could point anywhere.
+#: Names that the library's file can have. They never come from the JSON, which could point anywhere.
 MODEL_NAMES = ("model.txt", "model.ubj")
 
 
