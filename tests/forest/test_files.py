@@ -402,6 +402,9 @@ def test_category_names_that_are_not_ascii():
         ("\nnum_cat=", "\nnum=", "num_cat"),
         ("\n[learning_rate: ", "\n[learning_rate ", "parameters of training are damaged"),
         ("\nend of parameters", "\n", "parameters of training are damaged"),
+        ("\npandas_categorical:null", '\npandas_categorical:{"a": 1}', "not a list of lists"),
+        ("\npandas_categorical:null", "\npandas_categorical:[[[1]]]", "not a list of lists"),
+        ("\npandas_categorical:null", "\npandas_categorical:", "cannot be read"),
     ],
 )  # fmt: skip
 def test_lightgbm_texts_with_forged_numbers(old, new, message):
