@@ -330,7 +330,8 @@ def _check_parents(parents: NDArray[np.int64], left: NDArray[np.int64]) -> None:
     inner = np.flatnonzero((left >= 0) & (left < parents.size - 1))
     is_node = (parents >= 0) & (parents < parents.size)
     agree = (parents[left[inner]] == inner) & (parents[left[inner] + 1] == inner)
-    if not (agree.all() and np.isin(parents[~is_node], (-1, 2**31 - 1)).all() and not is_node[:1].any()):
+    # The root alone has none, not even nodes that were pruned.
+    if not (agree.all() and is_node[1:].all() and np.isin(parents[:1], (-1, 2**31 - 1)).all()):
         raise ValueError("the parents of nodes are not those that have them as children.")
 
 

@@ -322,6 +322,7 @@ def categorical_node():
         (lambda tree: tree["split_indices"].__setitem__(0, 3), "column 3 of 3"),
         (lambda tree: tree["parents"].__setitem__(1, 10**6), "the parents of nodes"),
         (lambda tree: tree["parents"].__setitem__(0, 0), "the parents of nodes"),
+        (lambda tree: tree["parents"].__setitem__(-1, -1), "the parents of nodes"),
     ],
 )
 def test_xgboost_trees_that_do_not_add_up(change, message):
