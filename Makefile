@@ -26,7 +26,7 @@ help:
 	@echo "make unit         doctests and tests"
 	@echo "make docs         the site, strictly, in docs/_build/html"
 	@echo "make bench-quick  every benchmark on small data, in less than five minutes"
-	@echo "make fuzz         new mutated files and random models for a minute (SECONDS=60), against the readers and load"
+	@echo "make fuzz         new mutated files and random models for a minute (FUZZ_SECONDS=60), against the readers and load"
 	@echo "make clean        remove what the targets made, except $(VENV)"
 	@echo "make distclean    remove the environments too"
 
@@ -69,9 +69,9 @@ bench-quick: $(INSTALLED)
 	rm -rf docs/_build/quick
 	$(BIN)/python -m benchmarks all --quick --jobs $(WORKERS)
 
-SECONDS ?= 60
+FUZZ_SECONDS ?= 60
 fuzz: $(INSTALLED)
-	$(BIN)/python -m benchmarks.attack --seconds $(SECONDS)
+	$(BIN)/python -m benchmarks.attack --seconds $(FUZZ_SECONDS)
 
 clean:
 	rm -rf build dist *.egg-info docs/_build .hypothesis .mypy_cache .ruff_cache demo.png demo.csv

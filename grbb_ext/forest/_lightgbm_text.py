@@ -274,5 +274,10 @@ def _read_categories(text: str) -> dict[int, tuple[Any, ...]]:
     at = text.rfind(marker)
     if at < 0:
         return {}
-    listed = json.loads(text[at + len(marker) :].strip().splitlines()[0])
-    return {i: tuple(names) for i, names in enumerate(listed or [])}
+    listed = json.loads(text[at + len(marker) :].strip().splitlines()[0]) or []
+    scalars = (str, int, float, bool, type(None))
+    if not isinstance(listed, list) or not all(
+        isinstance(names, list) and all(isinstance(name, scalars) for name in names) for names in listed
+    ):
+        raise ValueError("pandas_categorical is not a list of lists of names.")
+    return {i: tuple(names) for i, names in enumerate(listed)}

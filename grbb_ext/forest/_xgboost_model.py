@@ -136,7 +136,8 @@ def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dic
     if kind not in ("gbtree", "dart"):
         raise ValueError(f"booster={kind!r} has no trees; only 'gbtree' and 'dart' can be read.")
     model = (booster["gbtree"] if kind == "dart" else booster)["model"]
-    parameters = learner["learner_model_param"]
+    parameters = _text(learner["learner_model_param"])
+    _text(learner.get("attributes", {}))
     n_features = _count(parameters["num_feature"])
     n_outputs = _outputs(parameters, model)
     all_trees = len(model["trees"])
@@ -161,15 +162,17 @@ def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dic
     awaits_estimate = not model["trees"] and parameters.get("boost_from_average", "0") != "0"
     if awaits_estimate and parameters["base_score"].startswith("["):
         objective = "reg:squarederror"  # since 3.1 a base score that is not estimated yet gets no link
-    names = [str(name) for name in learner.get("feature_names", [])]
     for entry in ("feature_names", "feature_types"):
-        if len(learner.get(entry, [])) not in (0, n_features):
-            raise ValueError(f"the model has {len(learner[entry])} {entry} for {n_features} features.")
+        names = learner.get(entry, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"{entry} are not a list of text.")
+        if len(names) not in (0, n_features):
+            raise ValueError(f"the model has {len(names)} {entry} for {n_features} features.")
     return {
         **pack(trees, n_features, n_outputs, np.float32),
         "base": base_margin(parameters["base_score"], objective, n_outputs),
         "n_features": n_features,
-        "feature_names": tuple(names) or None,
+        "feature_names": tuple(learner.get("feature_names", [])) or None,
         "categories": _read_categories(model.get("cats", {}), tuple(document.get("version", ()))),
         "library": "xgboost",
     }
@@ -184,12 +187,30 @@ def _count(text: Any) -> int:
 
 def _ints(values: Any, size: int | None = None) -> NDArray[np.int64]:
     """Return an array of integers, of `size` entries."""
+    return _numbers(values, size, "iub", (int, bool), "integers").astype(np.int64)
+
+
+def _floats(values: Any, size: int | None = None) -> Float32:
+    """Return an array of float32, of `size` entries."""
+    return _numbers(values, size, "f", (float,), "numbers with a fraction").astype(np.float32)
+
+
+def _numbers(values: Any, size: int | None, kinds: str, types: tuple[type, ...], what: str) -> NDArray[Any]:
     array = np.asarray(values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
-        raise ValueError("a list has entries that are not integers.")
+    if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
+        raise ValueError(f"a list has entries that are not {what}.")
+    if isinstance(values, list) and not set(map(type, values)) <= set(types):
+        raise ValueError(f"a list has entries that are not {what}.")
     if size is not None and array.size != size:
         raise ValueError(f"a tree has {array.size} entries in a list where {size} belong.")
-    return array.astype(np.int64)
+    return array
+
+
+def _text(entries: Any) -> dict[str, str]:
+    """Return parameters, which XGBoost writes as text."""
+    if not isinstance(entries, dict) or not all(isinstance(value, str) for value in entries.values()):
+        raise ValueError("a parameter or an attribute is not written as text.")
+    return entries
 
 
 def _outputs(parameters: dict[str, Any], model: dict[str, Any]) -> int:
@@ -215,8 +236,8 @@ def _tree_weights(booster: dict[str, Any], model: dict[str, Any], n_trees: int) 
     places = [place["weight_drop"] for place in (booster, model) if "weight_drop" in place]
     if len(places) > 1 or (booster["name"] == "dart" and not places):
         raise ValueError(f"a model of dart has {len(places)} lists of tree weights.")
-    weights = np.asarray(places[0] if places else np.ones(n_trees), dtype=np.float32)
-    if weights.shape != (n_trees,) or not np.isfinite(weights).all():
+    weights = _floats(places[0] if places else np.ones(n_trees))
+    if weights.size != n_trees or not np.isfinite(weights).all():
         raise ValueError(f"the model has {weights.size} tree weights for {n_trees} trees, or some that are not finite.")
     return weights
 
@@ -224,8 +245,10 @@ def _tree_weights(booster: dict[str, Any], model: dict[str, Any], n_trees: int) 
 def _rounds(model: dict[str, Any], n_outputs: int) -> NDArray[np.int64]:
     """Return the first tree of each round, and their number last."""
     n_trees = len(model["trees"])
+    parallel = _count(_text(model["gbtree_model_param"]).get("num_parallel_tree", "1"))
+    if parallel < 1:
+        raise ValueError("a round has no trees.")
     if "iteration_indptr" not in model:  # written before XGBoost 2.0
-        parallel = _count(model["gbtree_model_param"].get("num_parallel_tree", 1)) or 1
         return np.arange(0, n_trees + 1, parallel * n_outputs)
     indptr = _ints(model["iteration_indptr"])
     if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != n_trees or (np.diff(indptr) < 0).any():
@@ -234,7 +257,7 @@ def _rounds(model: dict[str, Any], n_outputs: int) -> NDArray[np.int64]:
 
 
 def _size_leaf_vector(tree: dict[str, Any]) -> int:
-    return _count(tree["tree_param"].get("size_leaf_vector", 1))
+    return _count(_text(tree["tree_param"]).get("size_leaf_vector", "1"))
 
 
 def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs: int) -> Tree:
@@ -242,8 +265,7 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
     left, right = (_ints(tree[name], n_nodes) for name in ("left_children", "right_children"))
     is_leaf = left == -1
     vectors = _size_leaf_vector(tree)
-    # Before 3.2 trees with vector leaves have no weights; then all leaves count alike.
-    cover = np.asarray(tree.get("sum_hessian", np.zeros(n_nodes)), dtype=np.float64)
+    cover = _statistics(tree, n_nodes, vectors)
     # Its predictor takes left + 1 for the right child. In a leaf of several values the place holds something else.
     if (right[~is_leaf] != left[~is_leaf] + 1).any() or (vectors <= 1 and (right[is_leaf] != -1).any()):
         raise ValueError("the children of a node do not lie side by side.")
@@ -252,15 +274,13 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
         raise ValueError("a split reads a column that does not exist.")
     _check_parents(_ints(tree["parents"], n_nodes), left)
     default_left = _ints(tree["default_left"], n_nodes)
-    split_type = _ints(tree.get("split_type", np.zeros(n_nodes, dtype=np.int64)), n_nodes)
+    split_type = _ints(tree["split_type"], n_nodes)
     if not (np.isin(default_left, (0, 1)).all() and np.isin(split_type, (0, 1)).all()):
         raise ValueError("a node has a default direction or a type of split that does not exist.")
     is_categorical = split_type == 1
     categories = _category_sets(tree, np.flatnonzero(is_categorical))
     # A split on categories has no threshold, and a leaf of several values has them elsewhere.
-    conditions = np.asarray(tree["split_conditions"], dtype=np.float32)
-    if conditions.shape != (n_nodes,):
-        raise ValueError(f"a tree has {conditions.size} entries in 'split_conditions' where {n_nodes} belong.")
+    conditions = _floats(tree["split_conditions"], n_nodes)
     conditions = np.where(is_categorical & ~is_leaf | (is_leaf & (vectors > 1)), np.float32(0), conditions)
     if vectors > 1 and vectors != n_outputs:
         raise ValueError(f"a tree has leaves of {vectors} values for {n_outputs} outputs.")
@@ -292,19 +312,33 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
     )
 
 
+def _statistics(tree: dict[str, Any], n_nodes: int, vectors: int) -> NDArray[np.float64]:
+    """Return the weight of each node.
+
+    Predictions do not need it, nor the gains, but XGBoost may end the process where they are missing. Before 3.2 trees
+    with vector leaves had none; then all leaves count alike.
+    """
+    _floats(tree["base_weights"], None if vectors > 1 else n_nodes)
+    if vectors > 1 and "leaf_weights" not in tree:
+        return np.zeros(n_nodes)
+    _floats(tree["loss_changes"], n_nodes)
+    return _floats(tree["sum_hessian"], n_nodes).astype(np.float64)
+
+
 def _check_parents(parents: NDArray[np.int64], left: NDArray[np.int64]) -> None:
     """Refuse parents that are not those of the children, for XGBoost may end the process where they do not exist."""
     inner = np.flatnonzero((left >= 0) & (left < parents.size - 1))
     is_node = (parents >= 0) & (parents < parents.size)
     agree = (parents[left[inner]] == inner) & (parents[left[inner] + 1] == inner)
-    if not (agree.all() and np.isin(parents[~is_node], (-1, 2**31 - 1)).all() and not is_node[:1].any()):
+    # The root alone has none, not even nodes that were pruned.
+    if not (agree.all() and is_node[1:].all() and np.isin(parents[:1], (-1, 2**31 - 1)).all()):
         raise ValueError("the parents of nodes are not those that have them as children.")
 
 
 def _category_sets(tree: dict[str, Any], nodes: NDArray[np.intp]) -> dict[int, NDArray[np.int64]]:
     """Return the categories of each categorical node; the nodes and their sets are listed twice."""
     listed, begins, sizes, members = (
-        _ints(tree.get(f"categories{part}", [])) for part in ("_nodes", "_segments", "_sizes", "")
+        _ints(tree[f"categories{part}"]) for part in ("_nodes", "_segments", "_sizes", "")
     )
     if not np.array_equal(listed, nodes):
         raise ValueError("the nodes with categories are not those whose split is of that type.")
@@ -320,11 +354,8 @@ def _category_sets(tree: dict[str, Any], nodes: NDArray[np.intp]) -> dict[int, N
 def _vector_leaves(tree: dict[str, Any], is_leaf: NDArray[np.bool_], right: NDArray[np.int64], k: int) -> Any:
     """Return the leaves of ``multi_strategy="multi_output_tree"``, shape (n_nodes, k)."""
     if "leaf_weights" not in tree:  # before XGBoost 3.2 every node has a vector
-        weights = np.asarray(tree["base_weights"], dtype=np.float32).reshape(-1, k)
-        if len(weights) != is_leaf.size:
-            raise ValueError(f"a tree has {len(weights)} vectors for {is_leaf.size} nodes.")
-        return weights
-    leaves = np.asarray(tree["leaf_weights"], dtype=np.float32).reshape(-1, k)
+        return _floats(tree["base_weights"], is_leaf.size * k).reshape(-1, k)
+    leaves = _floats(tree["leaf_weights"]).reshape(-1, k)
     # Leaves have no right child: its place holds the position of the leaf's vector.
     place = right[is_leaf]
     if not np.array_equal(np.sort(place), np.arange(len(leaves))):

@@ -322,6 +322,7 @@ def categorical_node():
         (lambda tree: tree["split_indices"].__setitem__(0, 3), "column 3 of 3"),
         (lambda tree: tree["parents"].__setitem__(1, 10**6), "the parents of nodes"),
         (lambda tree: tree["parents"].__setitem__(0, 0), "the parents of nodes"),
+        (lambda tree: tree["parents"].__setitem__(-1, -1), "the parents of nodes"),
     ],
 )
 def test_xgboost_trees_that_do_not_add_up(change, message):
@@ -402,6 +403,9 @@ def test_category_names_that_are_not_ascii():
         ("\nnum_cat=", "\nnum=", "num_cat"),
         ("\n[learning_rate: ", "\n[learning_rate ", "parameters of training are damaged"),
         ("\nend of parameters", "\n", "parameters of training are damaged"),
+        ("\npandas_categorical:null", '\npandas_categorical:{"a": 1}', "not a list of lists"),
+        ("\npandas_categorical:null", "\npandas_categorical:[[[1]]]", "not a list of lists"),
+        ("\npandas_categorical:null", "\npandas_categorical:", "cannot be read"),
     ],
 )  # fmt: skip
 def test_lightgbm_texts_with_forged_numbers(old, new, message):
@@ -458,3 +462,20 @@ def test_numba_without_a_place_for_its_cache(monkeypatch):
         np.testing.assert_array_equal(forest.predict(X), LIGHTGBM.predict(X, raw_score=True))
     finally:
         _compiled._compile.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["loss_changes", "sum_hessian", "base_weights", "parents", "split_type", "categories"])
+def test_xgboost_trees_without_what_only_the_library_reads(name):
+    """XGBoost 3.2 ends the process where the gains are missing."""
+    document, tree = categorical_node()
+    del tree[name]
+    with pytest.raises(ValueError, match=f"the entry '{name}' is missing"):
+        Forest.from_bytes(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("value", ["0.5", 1, None, [0.5], True])
+def test_thresholds_that_are_not_written_as_numbers(value):
+    document, tree = categorical_node()
+    tree["split_conditions"][0] = value
+    with pytest.raises(ValueError, match=r"not numbers with a fraction|inhomogeneous"):
+        Forest.from_bytes(json.dumps(document).encode())

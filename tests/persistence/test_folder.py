@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from grbb_ext import persistence
-from grbb_ext.persistence import FORMAT_VERSION, Document, ModelFileError, read_folder, write_folder
+from grbb_ext.persistence import FORMAT_VERSION, Document, ModelFileError, _folder, read_folder, write_folder
+from grbb_ext.persistence._document import _checksum
 
 CONTENT = {"task": "classification", "classes": [0, 1]}
 VERSIONS = {"grbb_ext": "0.1.0"}
@@ -90,7 +90,7 @@ def test_a_failure_leaves_the_old_model(saved, monkeypatch):
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", fail_once)
-    monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(_folder, "_exchange", lambda one, other: False)
     with pytest.raises(OSError, match="disk full"):
         write_folder(saved, "model.txt", b"new", CONTENT, VERSIONS)
     assert read_folder(saved)[1] == b"tree\nend of trees\n"
@@ -215,7 +215,7 @@ def test_the_json_cannot_name_another_file(saved, name):
 def test_parts_of_the_wrong_type(saved, changes):
     document = json.loads((saved / "grbb.json").read_text(encoding="utf-8")) | changes
     body = {name: document[name] for name in ("versions", "model", "content")}
-    document["sha256"] = persistence._checksum(body)
+    document["sha256"] = _checksum(body)
     (saved / "grbb.json").write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(ModelFileError, match="lacks what a saved model has"):
         read_folder(saved)
@@ -231,7 +231,7 @@ def test_a_model_of_another_format_is_replaced(saved):
 def test_savers_and_loaders_of_one_path(tmp_path, monkeypatch, can_exchange):
     """Saves raised OSError (Directory not empty), and loads between two renames FileNotFoundError."""
     if not can_exchange:
-        monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(_folder, "_exchange", lambda one, other: False)
     path, failures, stop = tmp_path / "model", [], threading.Event()
     write_folder(path, "model.txt", b"0", {"saver": 0}, VERSIONS)
 
