@@ -19,7 +19,8 @@ from sklearn.model_selection import (
 from sklearn.utils import check_random_state
 
 from grbb_ext._checks import positive_int
-from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, plain_array, take_rows
+from grbb_ext.labels import plain_array
+from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
 
 Indices = NDArray[np.intp]
 
