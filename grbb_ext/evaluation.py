@@ -82,7 +82,7 @@ def evaluate(
         return Evaluation("rmse", float(np.sqrt(np.average((H - labels) ** 2, weights=weight))), False)
     code = labels if obj.classes_ is None else encode(labels, obj.classes_)
     if metric == "loss":
-        targets = np.eye(obj.n_outputs_)[code] if isinstance(obj.loss_, SoftmaxLoss) else code
+        targets = np.eye(obj.n_outputs_)[code] if isinstance(obj.loss_, SoftmaxLoss) else code.astype(np.float64)
         return Evaluation(obj.loss_.name, float(np.average(obj.loss_.value(H, targets), weights=weight)), False)
     probability = obj.predict_proba(H)
     if metric == "auc":

@@ -255,8 +255,9 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
         count = one_hot.sum(axis=0)
         return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
     if not isinstance(class_weight, Mapping):
-        kind = ValueError if isinstance(class_weight, str) else TypeError
-        raise kind(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+        raise (ValueError if isinstance(class_weight, str) else TypeError)(
+            f"class_weight must be 'balanced', a dict or None, got {class_weight!r}."
+        )
     known = labels.classes.tolist()
     unknown = [key for key in class_weight if key not in known]
     if unknown:
