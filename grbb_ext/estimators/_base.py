@@ -16,7 +16,6 @@ from grbb_ext._spec import Spec
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._job import BoosterAdapter, Job, adapter_named, adapter_of, check_callbacks
 from grbb_ext.estimators._persistence import SavedModel
-from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
 from grbb_ext.labels import Labels, LossName, check_sample_weight, read_labels
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
@@ -28,7 +27,7 @@ from grbb_ext.variance import LabelSuggestions, PredictionVariance, prediction_v
 _SPECS = ("graph", "teacher", "propagation", "rule")
 
 
-class GRBBModel(SavedModel, RowReader):
+class GRBBModel(SavedModel):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _library: str

@@ -111,20 +111,18 @@ def _read_objects(values: NDArray[Any], where: str) -> NDArray[np.float64] | Cat
     return Categories(np.array([place[entry] for entry in entries], dtype=np.intp), order)
 
 
-def known_codes(read: Categories, known: tuple[Any, ...], unseen: Unseen, where: str) -> NDArray[np.float64]:
-    """Return codes of the categories of a schema."""
+def known_codes(read: Categories, known: tuple[Any, ...] | None, unseen: Unseen, where: str) -> NDArray[np.float64]:
+    """Return codes of the categories of a schema; None where it has numbers."""
+    if known is None:
+        raise ValueError(
+            f"{where} holds text or categories, but it held numbers when the model was trained. Turn it into numbers, "
+            "or into the codes that the model was trained on."
+        )
     code_of = {category: float(code) for code, category in enumerate(known)}
     here = [read.present[code] for code in np.unique(read.codes[read.codes >= 0]).tolist()]
     _check_unseen([category for category in here if category not in code_of], unseen, where)
     table = np.array([code_of.get(category, np.nan) for category in read.present] + [np.nan])
     return np.asarray(table[read.codes])
-
-
-def held_numbers(where: str) -> str:
-    return (
-        f"{where} holds text or categories, but it held numbers when the model was trained. Turn it into numbers, or "
-        "into the codes that the model was trained on."
-    )
 
 
 def _check_unseen(strange: list[Any], unseen: Unseen, where: str) -> None:
@@ -226,8 +224,6 @@ def read_column(
         values = np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
     read = as_numbers_or_categories(values, False, label)
     if isinstance(read, Categories):
-        if categories is None:
-            raise ValueError(held_numbers(label))
         return known_codes(read, categories, unseen, label)
     numbers = read.astype(np.float64)[:, None]
     check_numbers(numbers, lambda j: label)

@@ -17,7 +17,6 @@ from grbb_ext.table._columns import (
     check_codes,
     check_kind,
     check_numbers,
-    held_numbers,
     known_codes,
 )
 from grbb_ext.table._table import NO_SPARSE_CATEGORIES, Matrix, Schema, Table
@@ -270,12 +269,11 @@ def _read_columns(
         if isinstance(read, np.ndarray):
             values[:, j] = read
             continue
-        if known is None and schema is not None:
-            raise ValueError(held_numbers(where(j)))
-        if known is None and not read.present:
-            raise ValueError(f"{where(j)} is categorical and has no category. Drop it.")
-        categories[j] = tuple(read.present) if known is None else known
-        values[:, j] = known_codes(read, categories[j], unseen, where(j))
+        if schema is None:
+            known = categories[j] = tuple(read.present)
+            if not known:
+                raise ValueError(f"{where(j)} is categorical and has no category. Drop it.")
+        values[:, j] = known_codes(read, known, unseen, where(j))
     positions = tuple(sorted(set(categories) | listed))
     found = schema or Schema(positions, categories, source.names, source.shape[1])
     return np.ascontiguousarray(values), found

@@ -275,7 +275,8 @@ def row_keys(table: Table) -> list[bytes]:
         values = table.values[rows]
         bits = _bits(values)
         for j, categories in table.schema.categories.items():
-            names = np.array([_name_bits(category) for category in categories] + [0], dtype=np.uint64)
+            digests = [blake2b(repr(category).encode(), digest_size=8).digest() for category in categories]
+            names = np.append(np.frombuffer(b"".join(digests), dtype="<u8"), np.uint64(0))
             bits[:, j] = names[np.where(np.isnan(values[:, j]), -1, values[:, j]).astype(np.intp)]
         keys += [blake2b(row.tobytes(), digest_size=_SIZE).digest() for row in bits]
     return keys
@@ -286,10 +287,6 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     numbers = np.ascontiguousarray(values, dtype=np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
-
-
-def _name_bits(category: Any) -> int:
-    return int.from_bytes(blake2b(repr(category).encode(), digest_size=8).digest(), "little")
 
 
 def _sparse_keys(values: Any) -> list[bytes]:
