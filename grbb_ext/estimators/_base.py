@@ -191,12 +191,12 @@ class GRBBModel(SavedModel):
         """Yield raw scores after each round, added tree by tree as the library does."""
         check_is_fitted(self, "booster_")
         values = self._read(X, reset=False).values
-        forest: Forest = replace(self.forest_, feature_names=None, categories={})
-        bare = replace(forest, base=np.zeros_like(forest.base))
-        scores = np.repeat(forest.base[None, :], values.shape[0], axis=0)
+        base = self.forest_.base
+        forest = replace(self.forest_, feature_names=None, categories={}, base=np.zeros_like(base))
+        scores = np.repeat(base[None, :], values.shape[0], axis=0)
         per_round = forest.n_trees // max(self.n_iter_, 1)
         for tree in range(forest.n_trees):
-            added = bare.predict(values, start_tree=tree, stop_tree=tree + 1)
+            added = forest.predict(values, start_tree=tree, stop_tree=tree + 1)
             scores = scores + added.reshape(scores.shape)
             if (tree + 1) % per_round == 0:
                 yield scores[:, 0] if scores.shape[1] == 1 else scores

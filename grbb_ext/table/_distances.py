@@ -52,8 +52,6 @@ class DistanceSpace:
         What the columns, before step 4, are multiplied by; None leaves them alone.
     levels : tuple of ndarray of int
         Codes of each categorical column that have a one-hot column; -1 is a missing value.
-    sparse : bool
-        Whether the points are a csr_array.
     components : PrincipalComponents
         Step 4.
     beside : bool
@@ -73,7 +71,6 @@ class DistanceSpace:
     medians: NDArray[np.floating] | None
     factors: NDArray[np.floating] | None
     levels: tuple[Index, ...]
-    sparse: bool
     components: PrincipalComponents
     beside: bool
 
@@ -136,8 +133,7 @@ class DistanceSpace:
         if beside and levels and scale is not None:
             scale = "standard"
         medians = None if sp.issparse(numbers) else _medians(numbers)
-        sparse = medians is None or (beside and sum(max(level.size, 1) for level in levels) > _DENSE_UP_TO)
-        space = cls(medians, None, tuple(levels), sparse, PrincipalComponents(), beside)
+        space = cls(medians, None, tuple(levels), PrincipalComponents(), beside)
         columns = space._columns(table)
         space = replace(space, factors=_column_factors(columns, scale))
         matrix = space._joined(columns, table)
@@ -183,7 +179,7 @@ class DistanceSpace:
         if not self.levels or not self.beside:
             return columns
         blocks = self._one_hot(table)
-        if self.sparse:
+        if sp.issparse(columns) or sum(block.shape[1] for block in blocks) > _DENSE_UP_TO:
             return sp.csr_array(sp.hstack([sp.csr_array(columns), *blocks]))
         return np.hstack([columns, *(block.toarray() for block in blocks)])
 
