@@ -257,7 +257,7 @@ def _restored(cls: Any, content: Any, data: bytes, adapter: BoosterAdapter) -> A
         model.classes_ = plain["classes"]
     # Our reader first: the library's own may end the process at what it does not expect.
     forest = Forest.from_bytes(data)
-    n_outputs = 1 if cls._task == "regression" or model.classes_.size <= _TWO else model.classes_.size
+    n_outputs = 1 if cls._task == "regression" or model.classes_.size <= 2 else model.classes_.size
     rounds = model.n_iter_ * forest.trees_per_round
     if (forest.library, forest.n_features, forest.n_outputs) != (plain["library"], model.n_features_in_, n_outputs):
         raise ValueError("the booster has other columns or outputs than the JSON says")
@@ -280,7 +280,6 @@ def _compare(model: Any, forest: Forest, adapter: BoosterAdapter) -> None:
         raise ValueError("the installed library reads the booster's file in another way than grbb_ext does")
 
 
-_TWO = 2
 _MOST_ROWS, _MOST_ENTRIES = 64, 1_000_000
 _MOST_THREADS = 1024
 

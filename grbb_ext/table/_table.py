@@ -252,7 +252,6 @@ def without_missing(values: Matrix) -> Matrix:
 
 
 _SIZE = 16
-_ROWS_PER_BLOCK = 65_536
 
 
 def row_keys(table: Table) -> list[bytes]:
@@ -271,7 +270,7 @@ def row_keys(table: Table) -> list[bytes]:
     if sp.issparse(table.values):
         return _sparse_keys(table.values)
     keys: list[bytes] = []
-    for rows in row_blocks(table.n_rows, _ROWS_PER_BLOCK):
+    for rows in row_blocks(table.n_rows):
         values = table.values[rows]
         bits = _bits(values)
         for j, categories in table.schema.categories.items():
