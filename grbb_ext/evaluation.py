@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 
 from grbb_ext.labels import encode, is_unlabeled
-from grbb_ext.losses import Floats, SoftmaxLoss
+from grbb_ext.losses import SoftmaxLoss
 from grbb_ext.objective import GRBBObjective
 
 Metric = Literal["loss", "error", "accuracy", "auc", "rmse"]
@@ -65,7 +65,7 @@ def evaluate(
     >>> score.name, round(score.value, 3), score.higher_is_better
     ('accuracy', 0.667, True)
     """
-    if metric not in ("loss", "error", "accuracy", "auc", "rmse"):
+    if metric not in get_args(Metric):
         raise ValueError(f"metric must be 'loss', 'error', 'accuracy', 'auc' or 'rmse', got {metric!r}.")
     H, labels = np.asarray(raw_scores, dtype=np.float64), np.asarray(y)
     if labels.ndim != 1 or H.shape[:1] != labels.shape:
@@ -78,24 +78,17 @@ def evaluate(
         raise ValueError("The evaluation set has no labelled row: give it labels, e.g. DMatrix(X, label=y).")
     weight = np.ones(int(keep.sum())) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[keep]
     H, labels = H[keep], labels[keep]
-    if obj.classes_ is None:
-        squared = (H - labels) ** 2
-        if metric == "rmse":
-            return Evaluation("rmse", float(np.sqrt(np.average(squared, weights=weight))), False)
-        return Evaluation("squared_error", float(np.average(0.5 * squared, weights=weight)), False)
-    code = encode(labels, obj.classes_)
+    if metric == "rmse":
+        return Evaluation("rmse", float(np.sqrt(np.average((H - labels) ** 2, weights=weight))), False)
+    code = labels if obj.classes_ is None else encode(labels, obj.classes_)
     if metric == "loss":
-        return Evaluation(obj.loss_.name, float(np.average(_loss(obj, H, code), weights=weight)), False)
+        targets = np.eye(obj.n_outputs_)[code] if isinstance(obj.loss_, SoftmaxLoss) else code.astype(np.float64)
+        return Evaluation(obj.loss_.name, float(np.average(obj.loss_.value(H, targets), weights=weight)), False)
+    probability = obj.predict_proba(H)
     if metric == "auc":
-        if obj.classes_.size != 2:
+        if probability.shape[1] != 2:
             raise ValueError("metric='auc' is for two classes; use 'loss' or 'accuracy'.")
         margin = H if H.ndim == 1 else H[:, 1] - H[:, 0]
         return Evaluation("auc", float(roc_auc_score(code, margin, sample_weight=weight)), True)
-    right = float(np.average(obj.predict_proba(H).argmax(axis=1) == code, weights=weight))
+    right = float(np.average(probability.argmax(axis=1) == code, weights=weight))
     return Evaluation("accuracy", right, True) if metric == "accuracy" else Evaluation("error", 1.0 - right, False)
-
-
-def _loss(obj: GRBBObjective, H: Floats, code: NDArray[np.intp]) -> Floats:
-    assert obj.classes_ is not None
-    softmax = isinstance(obj.loss_, SoftmaxLoss)
-    return obj.loss_.value(H, np.eye(obj.classes_.size)[code] if softmax else code.astype(np.float64))

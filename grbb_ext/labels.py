@@ -18,7 +18,7 @@ from grbb_ext.table import check_magnitude
 LossName = Literal["auto", "logistic", "softmax", "squared_error"]
 
 # What a missing value becomes where labels are turned into text: never meant as a class.
-_MARKERS_AS_TEXT = ("None", "", "nan", "<NA>")
+_MISSING_AS_TEXT = ("None", "", "nan", "<NA>")
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,24 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = -1) -> NDArray[np.bool_]:
     if values.dtype.kind == "O":
         return np.array([v is None or v != v or _same(v, unlabeled) for v in values], dtype=bool)
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-    if np.asarray(unlabeled).dtype.kind == values.dtype.kind or {values.dtype.kind} <= set("iuf"):
+    if values.dtype.kind in ("i", "u", "f", np.asarray(unlabeled).dtype.kind):
         missing |= np.asarray(values == unlabeled, dtype=bool)
     return missing
+
+
+def plain_array(labels: NDArray[Any]) -> NDArray[Any]:
+    """Turn Python objects of one type into an array of that type, which scikit-learn asks for.
+
+    Examples
+    --------
+    >>> plain_array(np.array([0, 1], dtype=object)).dtype.kind
+    'i'
+    """
+    if labels.dtype.kind != "O":
+        return labels
+    if len({type(label) for label in labels}) > 1:
+        raise ValueError("y mixes labels of different types. Use one type for all classes.")
+    return np.array(labels.tolist())
 
 
 def _same(value: Any, marker: Any) -> bool:
@@ -148,7 +163,7 @@ def read_labels(
     values = read_classes(y, unlabeled, name, classes)
     labeled = np.flatnonzero(~is_unlabeled(values, unlabeled))
     _require_labels(labeled, f"{unlabeled!r}, NaN or None marks a row without one")
-    seen = np.array(values[labeled].tolist()) if values.dtype.kind == "O" else values[labeled]
+    seen = plain_array(values[labeled])
     present = np.unique(seen)
     known = present if classes is None else _check_classes(classes, unlabeled)
     code = encode(seen, known)
@@ -235,14 +250,14 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
         return None
     if labels.classes is None:
         raise ValueError("class_weight is for classification; use sample_weight with squared error.")
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+    if isinstance(class_weight, str) and class_weight == "balanced":
         one_hot = _per_class(labels.targets)
         count = one_hot.sum(axis=0)
         return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
     if not isinstance(class_weight, Mapping):
-        raise TypeError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+        raise (ValueError if isinstance(class_weight, str) else TypeError)(
+            f"class_weight must be 'balanced', a dict or None, got {class_weight!r}."
+        )
     known = labels.classes.tolist()
     unknown = [key for key in class_weight if key not in known]
     if unknown:
@@ -303,8 +318,9 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
         values = column_or_1d(values, warn=True)
     except ValueError as error:
         raise ValueError(f"{error} It must be one-dimensional, one label per row.") from error
-    if values.dtype.kind == "O":
-        values = _narrow(values)
+    kinds = {type(value) for value in values} if values.dtype.kind == "O" else set()
+    if len(kinds) == 1 and kinds <= {int, float, str, bool, np.str_}:
+        values = np.array(values.tolist())
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold labels or real numbers.")
     return values
@@ -320,28 +336,31 @@ def read_classes(y: Any, unlabeled: Any, name: str, classes: ArrayLike | None = 
             "Input y contains infinity or a value too large for dtype('float64'). Use classes and markers."
         )
     seen = values[~is_unlabeled(values, unlabeled)]
-    if seen.dtype.kind in "OU":
-        listed = [] if classes is None else np.asarray(classes).tolist()
-        for text in (*(() if isinstance(unlabeled, str) else (str(unlabeled),)), *_MARKERS_AS_TEXT):
-            if (seen == text).any() and text not in listed:
-                raise ValueError(
-                    f"y holds the text {text!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
-                    f"unlabeled={text!r}, or a list that keeps numbers and text apart."
-                )
+    listed = () if classes is None else np.asarray(classes).tolist()
+    check_text(seen, unlabeled, *(text for text in _MISSING_AS_TEXT if text not in listed))
     if seen.size:
-        if len({type(label) for label in seen.tolist()}) > 1:
-            raise ValueError("y mixes labels of different types. Use one type for all classes.")
-        if isinstance(seen[0], bytes):  # scikit-learn 1.6 only warns
+        plain = np.array(plain_array(seen).tolist())
+        if plain.dtype.kind == "S":  # scikit-learn 1.6 only warns
             raise TypeError("Labels represented as bytes are not supported. Decode them, e.g. y.astype(str).")
         try:
             # Each class twice: scikit-learn warns where most labels are of classes of their own, as few labels may be.
-            check_classification_targets(np.repeat(np.unique(np.array(seen.tolist())), 2))
+            check_classification_targets(np.repeat(np.unique(plain), 2))
         except ValueError as error:
             raise ValueError(
                 f"{error} For regression use GRBBRegressor, or loss='squared_error' of grbb_objective (NaN marks an "
                 "unlabelled row)."
             ) from error
     return values
+
+
+def check_text(labels: NDArray[Any], unlabeled: Any, *also: str) -> None:
+    """Refuse labels that are the marker turned into text, or one of the texts in `also`."""
+    for text in also if isinstance(unlabeled, str) else (str(unlabeled), *also):
+        if labels.dtype.kind in "OU" and (labels == text).any():
+            raise ValueError(
+                f"y holds the text {text!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
+                f"unlabeled={text!r}, or a list that keeps numbers and text apart."
+            )
 
 
 def read_numbers(y: Any, name: str) -> NDArray[np.float64]:
@@ -360,11 +379,3 @@ def read_numbers(y: Any, name: str) -> NDArray[np.float64]:
         )
     check_magnitude(numbers, "y")
     return numbers
-
-
-def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Give an array of objects the type that its values share."""
-    kinds = {type(value) for value in values}
-    if len(kinds) == 1 and kinds <= {int, float, str, bool, np.str_}:
-        return np.array(values.tolist())
-    return values

@@ -13,6 +13,7 @@ from scipy.special import expit, softmax
 Floats = NDArray[np.floating[Any]]
 
 
+@dataclass(frozen=True)
 class Loss(ABC):
     """A loss without state: functions of raw scores H and targets T of equal shape, row by row.
 
@@ -34,7 +35,6 @@ class Loss(ABC):
         """Return the prediction in the units of T: a probability, or H itself."""
 
 
-@dataclass(frozen=True)
 class LogisticLoss(Loss):
     r"""Cross-entropy of a target t in [0, 1]: :math:`\ell(H, t) = \log(1 + e^H) - t H`.
 
@@ -48,7 +48,7 @@ class LogisticLoss(Loss):
     ([-0.5], [0.25])
     """
 
-    name: ClassVar[str] = "logistic"
+    name = "logistic"
 
     def value(self, H: Floats, T: Floats) -> Floats:
         """Return the loss of every row."""
@@ -56,7 +56,7 @@ class LogisticLoss(Loss):
 
     def derivatives(self, H: Floats, T: Floats) -> tuple[Floats, Floats]:
         """Return gradient and curvature."""
-        P = np.asarray(expit(H))
+        P = self.mean(H)
         curvature = P - P * P
         P -= T
         return P, curvature
@@ -66,7 +66,6 @@ class LogisticLoss(Loss):
         return np.asarray(expit(H))
 
 
-@dataclass(frozen=True)
 class SoftmaxLoss(Loss):
     r"""Cross-entropy of a target distribution t over K classes: :math:`\ell(H, t) = \log\sum_k e^{H_k} - t \cdot H`.
 
@@ -82,7 +81,7 @@ class SoftmaxLoss(Loss):
     ([[-0.75, 0.25, 0.25, 0.25]], [[0.375, 0.375, 0.375, 0.375]])
     """
 
-    name: ClassVar[str] = "softmax"
+    name = "softmax"
 
     def value(self, H: Floats, T: Floats) -> Floats:
         """Return the loss of every row."""
@@ -90,7 +89,7 @@ class SoftmaxLoss(Loss):
 
     def derivatives(self, H: Floats, T: Floats) -> tuple[Floats, Floats]:
         """Return gradient and curvature."""
-        P = np.asarray(softmax(H, axis=1))
+        P = self.mean(H)
         curvature = P - P * P
         curvature *= 2
         P -= T
@@ -101,7 +100,6 @@ class SoftmaxLoss(Loss):
         return np.asarray(softmax(H, axis=1))
 
 
-@dataclass(frozen=True)
 class SquaredErrorLoss(Loss):
     r"""Half the squared error: :math:`\ell(H, t) = (H - t)^2 / 2`, gradient :math:`H - t`, curvature 1.
 
@@ -112,7 +110,7 @@ class SquaredErrorLoss(Loss):
     ([2.0], [1.0])
     """
 
-    name: ClassVar[str] = "squared_error"
+    name = "squared_error"
 
     def value(self, H: Floats, T: Floats) -> Floats:
         """Return the loss of every row."""

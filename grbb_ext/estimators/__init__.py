@@ -5,12 +5,4 @@ from grbb_ext.estimators._job import BoosterAdapter, Job, Task, Trained
 from grbb_ext.estimators._persistence import load
 from grbb_ext.estimators._regressor import GRBBRegressor
 
-__all__ = [
-    "BoosterAdapter",
-    "GRBBClassifier",
-    "GRBBRegressor",
-    "Job",
-    "Task",
-    "Trained",
-    "load",
-]
+__all__ = ["BoosterAdapter", "GRBBClassifier", "GRBBRegressor", "Job", "Task", "Trained", "load"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -14,20 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext._spec import Spec
 from grbb_ext.costs import FeatureCosts
-from grbb_ext.estimators._job import (
-    BoosterAdapter,
-    EvaluationSet,
-    Job,
-    Task,
-    adapter_named,
-    adapter_of,
-    check_callbacks,
-    labeled_only,
-)
+from grbb_ext.estimators._job import BoosterAdapter, Job, adapter_named, adapter_of, check_callbacks
 from grbb_ext.estimators._persistence import SavedModel
-from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
-from grbb_ext.labels import Labels, check_sample_weight, is_unlabeled
+from grbb_ext.labels import Labels, LossName, check_sample_weight, read_labels
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
 from grbb_ext.table import Schema, Table
@@ -37,11 +27,11 @@ from grbb_ext.variance import LabelSuggestions, PredictionVariance, prediction_v
 _SPECS = ("graph", "teacher", "propagation", "rule")
 
 
-class GRBBModel(SavedModel, RowReader):
+class GRBBModel(SavedModel):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
-    _task: Task
     _library: str
+    class_weight: Any = None
 
     def __init__(
         self,
@@ -87,29 +77,19 @@ class GRBBModel(SavedModel, RowReader):
             Itself.
         """
         nested: dict[str, dict[str, Any]] = {}
-        for key in [key for key in params if key.partition("__")[0] in _SPECS and "__" in key]:
-            name, _, field = key.partition("__")
-            nested.setdefault(name, {})[field] = params.pop(key)
+        for key in list(params):
+            name, is_nested, field = key.partition("__")
+            if is_nested and name in _SPECS:
+                nested.setdefault(name, {})[field] = params.pop(key)
         super().set_params(**params)
         for name, fields in nested.items():
-            asked = {spec: getattr(self, spec) for spec in _SPECS}
-            spec = Recipe.part(name, **asked)
+            spec = Recipe.part(name, **{part: getattr(self, part) for part in _SPECS})
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
         return self
 
-    def _fit(
-        self,
-        X: Any,
-        read_labels: Callable[[], Labels],
-        sample_weight: Any,
-        *,
-        class_weight: Any = None,
-        start: Callable[[Labels, NDArray[np.float64] | None], float] = lambda labels, weight: 0.0,
-        eval_set: Any,
-        callbacks: Any,
-    ) -> Labels:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, eval_set: Any, callbacks: Any) -> Labels:
         """Read the rows and then the labels, make the objective, train, and set what both estimators have."""
         self._check_costs()
         adapter = adapter_of(self.estimator, self._task)
@@ -118,13 +98,16 @@ class GRBBModel(SavedModel, RowReader):
         self._schema, self._unseen = None, adapter.unseen
         self._missing = adapter.missing(estimator)
         table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
-        labels = read_labels()
+        regression = self._task == "regression"
+        loss: LossName = "squared_error" if regression else "auto"
+        labels = read_labels(y, loss, classes, self.unlabeled, type(self).__name__)
         check_consistent_length(table.values, labels.y)
         weight = check_sample_weight(sample_weight, table.n_rows)
-        if weight is not None and not weight[labels.labeled].any():
+        of_label = None if weight is None else weight[labels.labeled]
+        if of_label is not None and not of_label.any():
             raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
         costs = None if self.feature_costs is None else self._bind_costs()
-        evaluation = self._evaluation_sets(eval_set, labels.unlabeled)
+        evaluation = self._evaluation_sets(eval_set)
         callbacks = check_callbacks(callbacks)
         seed = self._seed()
         self.objective_: GRBBObjective = grbb_objective(
@@ -135,7 +118,7 @@ class GRBBModel(SavedModel, RowReader):
             propagation=self.propagation,
             rule=self.rule,
             sample_weight=weight,
-            class_weight=adapter.class_weight(estimator, class_weight, labels) if labels.classes is not None else None,
+            class_weight=None if regression else adapter.class_weight(estimator, self.class_weight, labels),
             random_state=(seed or 0) % 2**31,
             n_jobs=self.n_jobs,
             verbose=bool(self.verbose),
@@ -147,7 +130,7 @@ class GRBBModel(SavedModel, RowReader):
                 table=table,
                 names=self._booster_names(),
                 weight=weight,
-                start=start(labels, weight),
+                start=float(np.average(labels.targets, weights=of_label)) if regression else 0.0,
                 evaluation=evaluation,
                 callbacks=callbacks,
                 costs=costs,
@@ -173,8 +156,10 @@ class GRBBModel(SavedModel, RowReader):
         return labels
 
     def _seed(self) -> int | None:
-        if self.random_state is None or isinstance(self.random_state, (int, np.integer)):
-            return None if self.random_state is None else int(self.random_state)
+        if self.random_state is None:
+            return None
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _check_costs(self) -> None:
@@ -193,26 +178,7 @@ class GRBBModel(SavedModel, RowReader):
         return self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
 
     def _bind_costs(self) -> FeatureCosts:
-        costs = self._costs()
-        names = getattr(self, "feature_names_in_", None)
-        return costs.bind(self.n_features_in_ if names is None else [str(name) for name in names])
-
-    def _evaluation_sets(self, eval_set: Any, unlabeled: Any) -> list[EvaluationSet]:
-        if eval_set is None:
-            return []
-        if isinstance(eval_set, tuple) and len(eval_set) == 2:
-            eval_set = [eval_set]
-        if not isinstance(eval_set, (list, tuple)) or any(not isinstance(e, tuple) or len(e) != 2 for e in eval_set):
-            raise ValueError("eval_set must be a list of pairs (X, y).")
-        sets = []
-        for X, y in eval_set:
-            table, labels = self._read(X, reset=False), self._read_y(y)
-            check_consistent_length(table.values, labels)
-            sets.append(labeled_only(table, labels, unlabeled))
-        return sets
-
-    def _read_y(self, y: Any) -> NDArray[Any]:
-        raise NotImplementedError
+        return self._costs().bind(self.n_features_in_ if self._names is None else list(self._names))
 
     def _raw_scores(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "booster_")
@@ -225,12 +191,12 @@ class GRBBModel(SavedModel, RowReader):
         """Yield raw scores after each round, added tree by tree as the library does."""
         check_is_fitted(self, "booster_")
         values = self._read(X, reset=False).values
-        forest: Forest = replace(self.forest_, feature_names=None, categories={})
-        bare = replace(forest, base=np.zeros_like(forest.base))
-        scores = np.repeat(forest.base[None, :], values.shape[0], axis=0)
+        base = self.forest_.base
+        forest = replace(self.forest_, feature_names=None, categories={}, base=np.zeros_like(base))
+        scores = np.repeat(base[None, :], values.shape[0], axis=0)
         per_round = forest.n_trees // max(self.n_iter_, 1)
         for tree in range(forest.n_trees):
-            added = bare.predict(values, start_tree=tree, stop_tree=tree + 1)
+            added = forest.predict(values, start_tree=tree, stop_tree=tree + 1)
             scores = scores + added.reshape(scores.shape)
             if (tree + 1) % per_round == 0:
                 yield scores[:, 0] if scores.shape[1] == 1 else scores
@@ -250,7 +216,6 @@ class GRBBModel(SavedModel, RowReader):
     def forest_(self) -> Forest:
         """The trees as arrays."""
         check_is_fitted(self, "booster_")
-        names = getattr(self, "feature_names_in_", None)
         schema = self._schema or Schema()
         xgboost = self.library_ == "xgboost"
         categories = {
@@ -260,7 +225,7 @@ class GRBBModel(SavedModel, RowReader):
         }
         return replace(
             Forest.from_booster(self.booster_, missing=self._missing if xgboost else None),
-            feature_names=None if names is None else tuple(str(name) for name in names),
+            feature_names=self._names,
             categories=categories,
         )
 
@@ -325,14 +290,12 @@ class GRBBModel(SavedModel, RowReader):
         return OnDemandPredictor(self.forest_, self._bind_costs(), fetch, **settings)
 
     def _scores_to_score(
-        self, X: Any, y: NDArray[Any], unlabeled: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
         """Return raw scores, labels and weights of the labelled rows; the others cannot be scored."""
         check_is_fitted(self, "booster_")
-        table = self._read(X, reset=False)
-        check_consistent_length(table.values, y)
-        weight = check_sample_weight(sample_weight, y.size)
-        rows = np.flatnonzero(~is_unlabeled(y, unlabeled))
+        table, labels, rows = self._read_labeled(X, y)
+        weight = check_sample_weight(sample_weight, labels.size)
         if not rows.size:
             raise ValueError("y has no labelled row, so there is nothing to score.")
-        return self._raw_scores_of(table.take(rows)), y[rows], None if weight is None else weight[rows]
+        return self._raw_scores_of(table.take(rows)), labels[rows], None if weight is None else weight[rows]

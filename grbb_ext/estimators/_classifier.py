@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.labels import Labels, read_classes, read_labels
+from grbb_ext.labels import plain_array
 from grbb_ext.losses import class_probabilities
 
 
@@ -182,22 +181,13 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             Itself.
         """
         known = None if classes is None else np.sort(np.asarray(classes), axis=-1)
-
-        def read() -> Labels:
-            return read_labels(y, "auto", known, self.unlabeled, type(self).__name__)
-
-        labels = self._fit(
-            X, read, sample_weight, class_weight=self.class_weight, eval_set=eval_set, callbacks=callbacks
-        )
+        labels = self._fit(X, y, sample_weight, classes=known, eval_set=eval_set, callbacks=callbacks)
         assert labels.classes is not None
         self.classes_ = labels.classes
         predicted = self._classes_of(self.raw_scores_)
         predicted[labels.labeled] = np.asarray(labels.y[labels.labeled].tolist(), dtype=self.classes_.dtype)
         self.transduction_ = predicted
         return self
-
-    def _read_y(self, y: Any) -> NDArray[Any]:
-        return read_classes(y, self.unlabeled, type(self).__name__)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return raw scores: of the second of two classes, shape (N,), or of each of K, shape (N, K).
@@ -217,7 +207,6 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         X : array-like, sparse matrix or frame of shape (N, d)
             Rows.
         """
-        check_is_fitted(self, "booster_")
         return class_probabilities(self._raw_scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -257,9 +246,8 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         sample_weight : array-like of shape (N,) or None, default=None
             Weights of the rows.
         """
-        scores, labels, weight = self._scores_to_score(X, self._read_y(y), self.unlabeled, sample_weight)
-        labels = np.asarray(labels.tolist()) if labels.dtype.kind == "O" else labels
-        return float(accuracy_score(labels, self._classes_of(scores), sample_weight=weight))
+        scores, labels, weight = self._scores_to_score(X, y, sample_weight)
+        return float(accuracy_score(plain_array(labels), self._classes_of(scores), sample_weight=weight))
 
     def _classes_of(self, scores: NDArray[Any]) -> NDArray[Any]:
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)

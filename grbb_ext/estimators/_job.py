@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.evaluation import Evaluation, evaluate
-from grbb_ext.labels import Labels, is_unlabeled
+from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
@@ -249,11 +249,3 @@ def adapter_named(library: str) -> BoosterAdapter:
         return cast(BoosterAdapter, importlib.import_module(f"grbb_ext.adapters.{library}").ADAPTER)
     except ImportError as error:
         raise ImportError(f"The model is one of {library}: pip install 'grbb_ext[{library}]'.") from error
-
-
-def labeled_only(table: Table, y: NDArray[Any], unlabeled: Any) -> EvaluationSet:
-    """Leave out the rows of an evaluation set that have no label."""
-    keep = ~is_unlabeled(y, unlabeled)
-    if not keep.any():
-        raise ValueError("A set of eval_set has no labelled row: watch rows that have labels.")
-    return EvaluationSet(table.take(np.flatnonzero(keep)), y[keep])

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from grbb_ext._spec import Spec
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.estimators._job import BoosterAdapter, adapter_named
+from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
 from grbb_ext.persistence import (
     Document,
@@ -66,12 +67,9 @@ class OfTrainingRows:
         )
 
 
-class SavedModel:
+class SavedModel(RowReader):
     """The methods :meth:`save` and :meth:`load` of an estimator."""
 
-    _task: Any
-    booster_: Any
-    library_: Any
     graph_: Any = OfTrainingRows()
     objective_: Any = OfTrainingRows()
     raw_scores_: Any = OfTrainingRows()
@@ -202,20 +200,12 @@ def restore(cls: Any, document: Document, model: bytes, path: str | PathLike[str
 
 def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[str]]:
     """Return what the JSON holds, and the names of settings that it cannot hold."""
-    left_out: list[str] = []
-    settings = {}
-    for name, value in model.get_params(deep=False).items():
-        if name == "estimator":
-            value, lost = (None, []) if value is None else _wrapped(value, adapter)
-            settings[name] = value
-            left_out += lost
-        elif name == "feature_costs" and value is not None:
-            settings[name] = to_plain(model._costs())
-        elif not _OF_THIS_MACHINE.fullmatch(name):
-            try:
-                settings[name] = to_plain(value)
-            except NotPlainError:
-                left_out.append(name)
+    params = model.get_params(deep=False)
+    wrapped, costs = params.pop("estimator"), params.pop("feature_costs")
+    estimator, left_out = (None, []) if wrapped is None else _wrapped(wrapped, adapter)
+    settings, own_left_out = _saved(params)
+    settings |= {"estimator": estimator, "feature_costs": None if costs is None else to_plain(model._costs())}
+    left_out += own_left_out
     content = {
         "task": model._task,
         "library": model.library_,
@@ -223,9 +213,7 @@ def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[
         "not_saved": left_out,
         "estimator": _wrapped(model.estimator_, adapter)[0],
         "n_features": int(model.n_features_in_),
-        "feature_names": [str(name) for name in model.feature_names_in_]
-        if hasattr(model, "feature_names_in_")
-        else None,
+        "feature_names": None if model._names is None else list(model._names),
         "categorical": list(model._schema.categorical),
         "categories": _plain(dict(model._schema.categories), "The categories of X"),
         "missing": to_plain(model._missing),
@@ -247,9 +235,11 @@ def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[
 def _restored(cls: Any, content: Any, data: bytes, adapter: BoosterAdapter) -> Any:
     plain = _checked(content, cls._task)
     wrapped = plain["settings"].pop("estimator")
-    model = cls(
-        estimator=None if wrapped is None else _unwrapped(wrapped, adapter), **_settings(cls, plain["settings"])
-    )
+    for name in plain["settings"]:
+        if name not in cls._get_param_names():
+            raise ValueError(f"save never writes the setting {name!r}")
+    settings = _settings(plain["settings"], "setting", _SETTINGS)
+    model = cls(estimator=None if wrapped is None else _unwrapped(wrapped, adapter), **settings)
     model._library = adapter.library
     model.estimator_ = _unwrapped(plain["estimator"], adapter)
     model.n_features_in_ = plain["n_features"]
@@ -258,18 +248,16 @@ def _restored(cls: Any, content: Any, data: bytes, adapter: BoosterAdapter) -> A
     model._schema = Schema(tuple(plain["categorical"]), plain["categories"])
     model._missing = plain["missing"]
     model._unseen = plain["unseen"]
-    model.n_iter_ = plain["n_iter"]
-    model.stop_reason_ = plain["stop_reason"]
+    for name in ("n_iter", "stop_reason", "evals_result", "feature_cost"):
+        setattr(model, f"{name}_", plain[name])
     model.evidence_ = None if plain["evidence"] is None else Evidence(**plain["evidence"])
-    model.evals_result_ = plain["evals_result"]
     model.ledger_ = None if plain["ledger"] is None else Ledger.from_dict(plain["ledger"])
-    model.feature_cost_ = plain["feature_cost"]
     model.paid_ = tuple(plain["paid"])
     if cls._task == "classification":
         model.classes_ = plain["classes"]
     # Our reader first: the library's own may end the process at what it does not expect.
     forest = Forest.from_bytes(data)
-    n_outputs = 1 if cls._task == "regression" or model.classes_.size <= _TWO else model.classes_.size
+    n_outputs = 1 if cls._task == "regression" or model.classes_.size <= 2 else model.classes_.size
     rounds = model.n_iter_ * forest.trees_per_round
     if (forest.library, forest.n_features, forest.n_outputs) != (plain["library"], model.n_features_in_, n_outputs):
         raise ValueError("the booster has other columns or outputs than the JSON says")
@@ -295,7 +283,6 @@ def _compare(model: Any, forest: Forest, adapter: BoosterAdapter) -> None:
     adapter.importances(model.booster_, model.estimator_, forest.n_features)  # refuses an importance_type of its own
 
 
-_TWO = 2
 _MOST_ROWS, _MOST_ENTRIES = 64, 10_000_000
 _MOST_THREADS = 1024
 
@@ -308,17 +295,17 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def _is_text_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any, check: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(check, value))
 
 
 def _is_wrapped(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.keys() == {"class", "params"}
-        and isinstance(value["class"], str)
-        and isinstance(value["params"], dict)
-    )
+    kinds = {key: type(part) for key, part in value.items()} if isinstance(value, dict) else {}
+    return kinds == {"class": str, "params": dict}
 
 
 def _is_categories(value: Any) -> bool:
@@ -329,8 +316,7 @@ def _is_categories(value: Any) -> bool:
 
 def _is_history(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(metrics, dict)
-        and all(isinstance(scores, list) and all(map(_is_number, scores)) for scores in metrics.values())
+        isinstance(metrics, dict) and all(_is_list(scores, _is_number) for scores in metrics.values())
         for metrics in value.values()
     )
 
@@ -340,8 +326,8 @@ def _is_evidence(value: Any) -> bool:
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields(Evidence)}:
         return False
     experts, likelihood, weight = (value[name] for name in ("experts", "log_likelihood", "weight"))
-    numbers = [isinstance(one, list) and all(map(_is_number, one)) for one in (likelihood, weight)]
-    alike = all(numbers) and _is_text_list(experts) and len(experts) == len(likelihood) == len(weight)
+    lists = _is_list(experts, _is_text) and _is_list(likelihood, _is_number) and _is_list(weight, _is_number)
+    alike = lists and len(experts) == len(likelihood) == len(weight)
     return alike and _is_int(value["n_labels"]) and _is_number(value["smoothness"])
 
 
@@ -351,23 +337,23 @@ def _is_classes(value: Any) -> bool:
 
 # What save writes: whether a value is None or passes the check. Those of the second part are plain values.
 _PARTS: dict[str, Callable[[Any], bool]] = {
-    "task": lambda value: isinstance(value, str),
-    "library": lambda value: isinstance(value, str),
+    "task": _is_text,
+    "library": _is_text,
     "settings": lambda value: (
         isinstance(value, dict) and (value.get("estimator") is None or _is_wrapped(value["estimator"]))
     ),
-    "not_saved": _is_text_list,
+    "not_saved": lambda value: _is_list(value, _is_text),
     "estimator": _is_wrapped,
     "n_features": lambda value: _is_int(value, 1),
-    "feature_names": lambda value: value is None or _is_text_list(value),
-    "categorical": lambda value: isinstance(value, list) and all(map(_is_int, value)) and value == sorted(set(value)),
+    "feature_names": lambda value: value is None or _is_list(value, _is_text),
+    "categorical": lambda value: _is_list(value, _is_int) and value == sorted(set(value)),
     "unseen": lambda value: value in ("error", "missing"),
     "n_iter": _is_int,
     "best_iteration": lambda value: value is None or _is_int(value),
-    "stop_reason": lambda value: value is None or isinstance(value, str),
+    "stop_reason": lambda value: value is None or _is_text(value),
     "evidence": lambda value: value is None or _is_evidence(value),
     "feature_cost": lambda value: value is None or _is_number(value),
-    "paid": lambda value: isinstance(value, list) and all(type(source) in (int, str) for source in value),
+    "paid": lambda value: _is_list(value, lambda source: type(source) in (int, str)),
     "ledger": lambda value: value is None or isinstance(value, dict),
 }
 _PLAIN_PARTS: dict[str, Callable[[Any], bool]] = {
@@ -399,7 +385,7 @@ def _checked(content: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 
 _SETTING = (bool, int, float, str, list, tuple, dict, np.ndarray, Spec)
-# Types of settings beside None; those that are not listed may be any of the above.
+# Types of settings, and of the wrapped estimator's parameters, beside None; others may be any of the above.
 _SETTINGS: dict[str, tuple[type, ...]] = {
     "graph": (str, Spec, np.ndarray, list),
     "teacher": (str, Spec, list, tuple),
@@ -416,52 +402,48 @@ _SETTINGS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _settings(cls: Any, plain: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings; those that save never writes are refused, for a later fit would act on them."""
-    for name in plain:
-        if name not in cls._get_param_names() or _OF_THIS_MACHINE.fullmatch(name):
-            raise ValueError(f"save never writes the setting {name!r}")
+_PARAMETERS: dict[str, tuple[type, ...]] = {"missing": (bool, int, float), "importance_type": (str,)}
+
+
+def _settings(plain: dict[str, Any], what: str, types_of: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+    """Return settings; those that save never writes are refused, for a later fit would act on them."""
     settings = {name: from_plain(value) for name, value in plain.items()}
     for name, value in settings.items():
-        types = _SETTINGS.get(name, _SETTING)
+        types = types_of.get(name, _SETTING)
+        if value is not None and _OF_THIS_MACHINE.fullmatch(name):
+            raise ValueError(f"save never writes the {what} {name!r}")
         if value is not None and (not isinstance(value, types) or (type(value) is bool and bool not in types)):
-            raise ValueError(f"the setting {name} is of type {type(value).__name__}")
-    _check_threads(settings)
-    return settings
-
-
-def _check_threads(settings: Mapping[str, Any]) -> None:
-    """Refuse numbers of threads that no machine has: the libraries end the process where they cannot start them."""
+            raise ValueError(f"the {what} {name} is of type {type(value).__name__}")
+    # Refuse numbers of threads that no machine has: the libraries end the process where they cannot start them.
     for name in ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads"):
         threads = settings.get(name)
         if threads is not None and (type(threads) is not int or abs(threads) > _MOST_THREADS):
             raise ValueError(f"{name} is {threads!r}")
+    return settings
 
 
 def _wrapped(estimator: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[str]]:
     """Return the wrapped estimator as the name of its class and its parameters, and the names of those left out."""
     name = next(cls.__name__ for cls in type(estimator).__mro__ if cls in adapter.estimators.values())
-    params, left_out = {}, []
-    for key, value in estimator.get_params(deep=False).items():
+    params, left_out = _saved(estimator.get_params(deep=False))
+    return {"class": name, "params": params}, [f"estimator__{key}" for key in left_out]
+
+
+def _saved(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return parameters as JSON holds them, and the names of those that it cannot hold or must not."""
+    saved, left_out = {}, []
+    for name, value in params.items():
         try:
-            if _OF_THIS_MACHINE.fullmatch(key) and value is not None:
+            if _OF_THIS_MACHINE.fullmatch(name) and value is not None:
                 raise NotPlainError
-            params[key] = to_plain(value)
+            saved[name] = to_plain(value)
         except NotPlainError:
-            left_out.append(f"estimator__{key}")
-    return {"class": name, "params": params}, left_out
+            left_out.append(name)
+    return saved, left_out
 
 
 def _unwrapped(plain: Any, adapter: BoosterAdapter) -> Any:
-    params = {key: from_plain(value) for key, value in plain["params"].items()}
-    for key, value in params.items():
-        if value is not None and (_OF_THIS_MACHINE.fullmatch(key) or not isinstance(value, _SETTING)):
-            raise ValueError(f"save never writes the parameter {key!r}, or not as a {type(value).__name__}")
-    _check_threads(params)
-    for key, types in (("missing", (int, float)), ("importance_type", (str,))):
-        if not isinstance(params.get(key), (*types, type(None))):
-            raise ValueError(f"the parameter {key} is of type {type(params[key]).__name__}")
-    return adapter.estimators[plain["class"]](**params)
+    return adapter.estimators[plain["class"]](**_settings(plain["params"], "parameter", _PARAMETERS))
 
 
 def _plain(value: Any, what: str) -> Any:

@@ -11,7 +11,6 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from grbb_ext.estimators._base import GRBBModel
-from grbb_ext.labels import Labels, read_labels, read_numbers
 
 
 class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -124,21 +123,10 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         GRBBRegressor
             Itself.
         """
-
-        def read() -> Labels:
-            return read_labels(y, "squared_error", name=type(self).__name__)
-
-        def start(labels: Labels, weight: NDArray[np.float64] | None) -> float:
-            of_label = None if weight is None else weight[labels.labeled]
-            return float(np.average(labels.targets, weights=of_label))
-
-        labels = self._fit(X, read, sample_weight, start=start, eval_set=eval_set, callbacks=callbacks)
+        labels = self._fit(X, y, sample_weight, eval_set=eval_set, callbacks=callbacks)
         self.transduction_ = self.raw_scores_.astype(np.float64)
         self.transduction_[labels.labeled] = labels.targets
         return self
-
-    def _read_y(self, y: Any) -> NDArray[np.float64]:
-        return read_numbers(y, type(self).__name__)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted value of each row.
@@ -177,5 +165,5 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         sample_weight : array-like of shape (N,) or None, default=None
             Weights of the rows.
         """
-        scores, values, weight = self._scores_to_score(X, self._read_y(y), np.nan, sample_weight)
+        scores, values, weight = self._scores_to_score(X, y, sample_weight)
         return float(r2_score(values, scores.astype(np.float64, copy=False), sample_weight=weight))

@@ -1,4 +1,4 @@
-"""X as it comes to an estimator: checked as scikit-learn does, and turned into numbers."""
+"""X and y as they come to an estimator: checked as scikit-learn does, and turned into numbers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
+from grbb_ext.estimators._job import EvaluationSet, Task
+from grbb_ext.labels import is_unlabeled, read_classes, read_numbers
 from grbb_ext.table import Schema, Table, Unseen, read_table
 
 # Names that both libraries take as they are, and write into their files unchanged.
@@ -17,9 +21,11 @@ _PLAIN_NAME = re.compile(r"[^\s\[\]<>{}\",:]+")
 
 
 class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The part of an estimator that reads rows, and remembers what their columns mean."""
+    """The part of an estimator that reads rows and labels, and remembers what the columns mean."""
 
+    _task: Task
     categorical_features: Any
+    unlabeled: Any = np.nan
     _schema: Schema | None
     _unseen: Unseen
     _missing: float
@@ -51,12 +57,41 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         flags = bool(asked) and all(isinstance(entry, (bool, np.bool_)) for entry in asked)
         return [*(np.flatnonzero(asked).tolist() if flags else asked), *of_booster]
 
+    def _read_labeled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any], NDArray[np.intp]]:
+        """Return rows with labels that were not given to fit, and the positions of the labelled ones."""
+        table, name = self._read(X, reset=False), type(self).__name__
+        labels = read_numbers(y, name) if self._task == "regression" else read_classes(y, self.unlabeled, name)
+        check_consistent_length(table.values, labels)
+        return table, labels, np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
+
+    def _evaluation_sets(self, eval_set: Any) -> list[EvaluationSet]:
+        """Return the labelled rows of each pair (X, y)."""
+        if eval_set is None:
+            return []
+        if isinstance(eval_set, tuple) and len(eval_set) == 2:
+            eval_set = [eval_set]
+        if not isinstance(eval_set, (list, tuple)) or any(not isinstance(e, tuple) or len(e) != 2 for e in eval_set):
+            raise ValueError("eval_set must be a list of pairs (X, y).")
+        sets = []
+        for X, y in eval_set:
+            table, labels, rows = self._read_labeled(X, y)
+            if not rows.size:
+                raise ValueError("A set of eval_set has no labelled row: watch rows that have labels.")
+            sets.append(EvaluationSet(table.take(rows), labels[rows]))
+        return sets
+
+    @property
+    def _names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where X has them."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(str(name) for name in names)
+
     def _booster_names(self) -> tuple[str, ...] | None:
         """Return the column names, if both libraries would keep them as they are."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or not all(_PLAIN_NAME.fullmatch(str(name)) for name in names):
+        names = self._names
+        if names is None or len(set(names)) < len(names):
             return None
-        return tuple(str(name) for name in names) if len(set(names)) == len(names) else None
+        return names if all(_PLAIN_NAME.fullmatch(name) for name in names) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from grbb_ext._reporting import progress
 from grbb_ext.costs import FeatureCosts, Ledger, check_price
 from grbb_ext.forest import Forest
+from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._curve import CostCurve
-from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, plain_array, take_rows
+from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, take_rows
 from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, share_graph
 
 DEFAULT_MUS = (0.0, *(4.0**k for k in range(-5, 5)))

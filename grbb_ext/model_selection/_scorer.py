@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import check_scoring, log_loss
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from grbb_ext.labels import is_unlabeled, read_target
+from grbb_ext.labels import check_text, is_unlabeled, plain_array, read_target
 
 
 def labeled_rows(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -36,21 +36,12 @@ def labeled_rows(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
     >>> labeled_rows([0, -1, 1])[1].tolist(), labeled_rows([0.5, -1.0, np.nan])[1].tolist()
     ([True, False, True], [True, True, False])
     """
-    values = _floats(read_target(y, "Model selection"))
-    labeled = ~is_unlabeled(values, np.nan if is_continuous(values) else unlabeled)
-    if values.dtype.kind in "OU" and not isinstance(unlabeled, str) and (values[labeled] == str(unlabeled)).any():
-        raise ValueError(
-            f"y holds the text {str(unlabeled)!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
-            f"unlabeled={str(unlabeled)!r}, or a list that keeps numbers and text apart."
-        )
-    return values, labeled
-
-
-def _floats(values: NDArray[Any]) -> NDArray[Any]:
-    """Turn floats and None, which a series with missing values becomes, into floats and NaN."""
+    values = read_target(y, "Model selection")
     if values.dtype.kind == "O" and {type(value) for value in values} == {float, type(None)}:
-        return values.astype(np.float64)
-    return values
+        values = values.astype(np.float64)  # None is what pandas' missing values become
+    labeled = ~is_unlabeled(values, np.nan if is_continuous(values) else unlabeled)
+    check_text(values[labeled], unlabeled)
+    return values, labeled
 
 
 def is_continuous(values: NDArray[Any]) -> bool:
@@ -77,21 +68,6 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     if hasattr(values, "tocsr"):
         return values.tocsr()[rows]
     return values[rows] if hasattr(values, "__array__") else np.asarray(values)[rows]
-
-
-def plain_array(values: NDArray[Any]) -> NDArray[Any]:
-    """Turn Python objects of one type into an array of that type, which scikit-learn asks for.
-
-    Examples
-    --------
-    >>> plain_array(np.array([0, 1], dtype=object)).dtype.kind
-    'i'
-    """
-    if values.dtype.kind != "O":
-        return values
-    if len({type(value) for value in values}) > 1:
-        raise ValueError("y mixes labels of different types. Use one type for all classes.")
-    return np.array(values.tolist())
 
 
 class LabeledScorer:

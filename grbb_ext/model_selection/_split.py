@@ -21,7 +21,8 @@ from sklearn.utils import check_random_state
 
 from grbb_ext._checks import positive_int
 from grbb_ext.graph import SharedGraph
-from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, plain_array, take_rows
+from grbb_ext.labels import plain_array
+from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
 from grbb_ext.objective import Recipe
 
 Indices = NDArray[np.intp]

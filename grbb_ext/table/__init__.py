@@ -4,8 +4,7 @@ from grbb_ext.table._columns import Unseen, check_magnitude, read_column
 from grbb_ext.table._components import NormalScores, PrincipalComponents
 from grbb_ext.table._distances import DistanceSpace, GraphWarning, Scale
 from grbb_ext.table._read import column_names, is_frame, listed_categories, read_table
-from grbb_ext.table._table import Matrix, Schema, Table, join_schemas, row_keys, stack_tables
-from grbb_ext.table._trees import CategoryOrder
+from grbb_ext.table._table import CategoryOrder, Matrix, Schema, Table, join_schemas, row_keys, stack_tables
 
 __all__ = [
     "CategoryOrder",

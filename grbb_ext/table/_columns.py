@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from numbers import Complex, Number, Real
@@ -34,17 +34,14 @@ def as_numbers_or_categories(column: Any, as_categories: bool, where: str) -> ND
     kind = str(getattr(column, "dtype", getattr(column, "type", "")))
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas: no value is looked at
         return Categories(np.asarray(column.cat.codes, dtype=np.intp), column.cat.categories.to_list())
-    as_categories = as_categories or kind.startswith(("Categorical", "Enum", "dictionary<"))
+    if kind.startswith("Enum"):  # polars
+        codes = column.to_physical().cast(int).fill_null(-1).to_numpy()
+        return Categories(codes.astype(np.intp), column.dtype.categories.to_list())
     values = _as_array(column, kind, where)
-    read = _read_objects(values, where) if values.dtype.kind == "O" else _read_plain(values, where)
-    if isinstance(read, np.ndarray) and as_categories:
-        read = _read_plain_categories(read)
-    if kind.startswith("Enum") and isinstance(read, Categories):
-        listed = column.dtype.categories.to_list()
-        place = {category: code for code, category in enumerate(listed)}
-        codes = np.array([place[category] for category in read.present] + [-1], dtype=np.intp)
-        return Categories(codes[read.codes], listed)
-    return read
+    check_kind(values.dtype.kind, where)
+    read = _read_objects(values, where) if values.dtype.kind == "O" else values
+    as_categories = as_categories or values.dtype.kind in "US" or kind.startswith(("Categorical", "dictionary<"))
+    return _categories(read) if as_categories and isinstance(read, np.ndarray) else read
 
 
 def _as_array(column: Any, kind: str, where: str) -> NDArray[Any]:
@@ -75,12 +72,7 @@ def check_kind(kind: str, where: str) -> None:
         raise ValueError(f"{where} holds complex numbers. Complex data not supported: take real and imaginary parts.")
 
 
-def _read_plain(values: NDArray[Any], where: str) -> NDArray[Any] | Categories:
-    check_kind(values.dtype.kind, where)
-    return _read_plain_categories(values) if values.dtype.kind in "US" else values
-
-
-def _read_plain_categories(values: NDArray[Any]) -> Categories:
+def _categories(values: NDArray[Any]) -> Categories:
     codes = np.full(values.size, -1, dtype=np.intp)
     there = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(values.size, dtype=bool)
     present, codes[there] = np.unique(values[there], return_inverse=True)
@@ -106,46 +98,40 @@ def _read_objects(values: NDArray[Any], where: str) -> NDArray[np.float64] | Cat
                 f"{where} holds objects of type {kind.__name__}: argument must be a string or a number. Turn them into "
                 "columns of numbers or text, or drop it."
             )
-    empty = [type(entry).__name__ in _EMPTY or entry != entry for entry in entries]
-    text = [kind for kind in kinds if issubclass(kind, (str, bytes))]
-    if not text:
+    entries = [None if type(entry).__name__ in _EMPTY or entry != entry else entry for entry in entries]
+    if not any(issubclass(kind, (str, bytes)) for kind in kinds):
         try:
-            return np.array([np.nan if gone else entry for entry, gone in zip(entries, empty, strict=True)], np.float64)
+            return np.array([np.nan if entry is None else entry for entry in entries], np.float64)
         except OverflowError as error:  # an integer of more than 308 digits
             raise ValueError(_too_large(where, np.inf)) from error
-    present = dict.fromkeys(entry for entry, gone in zip(entries, empty, strict=True) if not gone)
+    present = set(entries) - {None}
     # Text is what values of different types have in common, and it sorts.
     order = sorted(present) if len(kinds) == 1 else sorted(present, key=lambda entry: (str(entry), str(type(entry))))
-    place = {entry: code for code, entry in enumerate(order)}
-    codes = [-1 if gone else place[entry] for entry, gone in zip(entries, empty, strict=True)]
-    return Categories(np.array(codes, dtype=np.intp), order)
+    place = {entry: code for code, entry in enumerate(order)} | {None: -1}
+    return Categories(np.array([place[entry] for entry in entries], dtype=np.intp), order)
 
 
-def known_codes(read: Categories, known: tuple[Any, ...], unseen: Unseen, where: str) -> NDArray[np.float64]:
-    """Return codes of the categories of a schema."""
+def known_codes(read: Categories, known: tuple[Any, ...] | None, unseen: Unseen, where: str) -> NDArray[np.float64]:
+    """Return codes of the categories of a schema; None where it has numbers."""
+    if known is None:
+        raise ValueError(
+            f"{where} holds text or categories, but it held numbers when the model was trained. Turn it into numbers, "
+            "or into the codes that the model was trained on."
+        )
     code_of = {category: float(code) for code, category in enumerate(known)}
-    strange = [
-        read.present[i] for i in np.unique(read.codes[read.codes >= 0]).tolist() if read.present[i] not in code_of
-    ]
-    if strange and unseen == "error":
-        raise ValueError(_unseen(where, strange))
+    here = [read.present[code] for code in np.unique(read.codes[read.codes >= 0]).tolist()]
+    _check_unseen([category for category in here if category not in code_of], unseen, where)
     table = np.array([code_of.get(category, np.nan) for category in read.present] + [np.nan])
     return np.asarray(table[read.codes])
 
 
-def held_numbers(where: str) -> str:
-    return (
-        f"{where} holds text or categories, but it held numbers when the model was trained. Turn it into numbers, or "
-        "into the codes that the model was trained on."
-    )
-
-
-def _unseen(where: str, strange: Sequence[Any]) -> str:
-    return (
-        f"{where} has categories that the model never saw, and XGBoost does not support them: {list(strange[:5])}. "
-        "Make them missing (NaN), or give the column a type that lists all categories (pandas CategoricalDtype, polars "
-        "Enum) before fit."
-    )
+def _check_unseen(strange: list[Any], unseen: Unseen, where: str) -> None:
+    if strange and unseen == "error":
+        raise ValueError(
+            f"{where} has categories that the model never saw, and XGBoost does not support them: {strange[:5]}. "
+            "Make them missing (NaN), or give the column a type that lists all categories (pandas CategoricalDtype, "
+            "polars Enum) before fit."
+        )
 
 
 def check_codes(values: Matrix, j: int, known: tuple[Any, ...] | None, unseen: Unseen, where: str) -> Matrix:
@@ -158,8 +144,7 @@ def check_codes(values: Matrix, j: int, known: tuple[Any, ...] | None, unseen: U
             "frame with a categorical column."
         )
     if known is not None and (there >= len(known)).any():
-        if unseen == "error":
-            raise ValueError(_unseen(where, np.unique(there[there >= len(known)]).tolist()))
+        _check_unseen(np.unique(there[there >= len(known)]).tolist(), unseen, where)
         values = values.copy()
         values[codes >= len(known), j] = np.nan
     return values
@@ -169,12 +154,13 @@ def check_numbers(values: Matrix, where: Callable[[int], str]) -> None:
     if _largest(values) <= _LARGEST:
         return
     columns = sp.csc_array(values) if sp.issparse(values) else values
-    j = next(j for j in range(columns.shape[1]) if _largest(columns[:, [j]]) > _LARGEST)
-    if np.isinf(_largest(columns[:, [j]])):
-        raise ValueError(
-            f"{where(j)} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite one."
-        )
-    check_magnitude(columns[:, [j]], where(j))
+    for j in range(columns.shape[1]):
+        if np.isinf(_largest(columns[:, [j]])):
+            raise ValueError(
+                f"{where(j)} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite "
+                "one."
+            )
+        check_magnitude(columns[:, [j]], where(j))
 
 
 def _largest(values: Matrix) -> float:
@@ -238,8 +224,6 @@ def read_column(
         values = np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
     read = as_numbers_or_categories(values, False, label)
     if isinstance(read, Categories):
-        if categories is None:
-            raise ValueError(held_numbers(label))
         return known_codes(read, categories, unseen, label)
     numbers = read.astype(np.float64)[:, None]
     check_numbers(numbers, lambda j: label)

@@ -18,17 +18,17 @@ from grbb_ext.table._table import Matrix
 _MOST_ROWS, _MOST_KNOTS = 50_000, 2_000
 
 
-def sampled(X: Any) -> Any:
-    """Return all rows, or a random sample of 50,000.
+def sampled(X: Any, most: int) -> Any:
+    """Return all rows, or a random sample of `most` rows.
 
     Examples
     --------
-    >>> sampled(np.zeros((60_000, 1))).shape
-    (50000, 1)
+    >>> sampled(np.zeros((6, 1)), 5).shape
+    (5, 1)
     """
-    if X.shape[0] <= _MOST_ROWS:
+    if X.shape[0] <= most:
         return X
-    return X[np.random.default_rng(0).choice(X.shape[0], _MOST_ROWS, replace=False)]
+    return X[np.random.default_rng(0).choice(X.shape[0], most, replace=False)]
 
 
 class NormalScores:
@@ -55,7 +55,7 @@ class NormalScores:
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
-        sample = sampled(X)
+        sample = sampled(X, _MOST_ROWS)
         self._knots = [_knots(column) for column in sample.T]
         own = float(sample.var(axis=0, dtype=np.float64).sum())
         theirs = float(self._scores(sample).var(axis=0, dtype=np.float64).sum())
@@ -144,9 +144,9 @@ class PrincipalComponents:
         width = X.shape[1] * (1 if scores is None else 2)
         if n_components is None or sp.issparse(X) or width <= n_components or X.shape[0] <= n_components + 1:
             return cls(scores)
-        sample = sampled(X)
-        # Centred beforehand and in double precision: the covariance of columns far from 0 would cancel.
+        sample = sampled(X, _MOST_ROWS)
         sample = sample if scores is None else scores(sample)
+        # Centred beforehand and in double precision: the covariance of columns far from 0 would cancel.
         mean = sample.mean(axis=0, dtype=np.float64)
         centered = sample - mean
         if not centered.any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._reporting import warn_caller
-from grbb_ext.table._components import NormalScores, PrincipalComponents
+from grbb_ext._threads import row_blocks
+from grbb_ext.table._components import NormalScores, PrincipalComponents, sampled
 from grbb_ext.table._table import Index, Matrix, Table, without_missing
 
 Scale = Literal["auto", "standard"] | None
-Encoded = Literal["always", "only without numbers"]
 
 # Columns are taken to share a unit (pixels, spectra, word counts) while the widest is within this factor of the lower
 # quartile of all that vary.
@@ -52,10 +52,10 @@ class DistanceSpace:
         What the columns, before step 4, are multiplied by; None leaves them alone.
     levels : tuple of ndarray of int
         Codes of each categorical column that have a one-hot column; -1 is a missing value.
-    sparse : bool
-        Whether the points are a csr_array.
     components : PrincipalComponents
         Step 4.
+    beside : bool
+        Whether one-hot columns are beside the numbers; else they count only where there are no numbers.
 
     Examples
     --------
@@ -71,23 +71,27 @@ class DistanceSpace:
     medians: NDArray[np.floating] | None
     factors: NDArray[np.floating] | None
     levels: tuple[Index, ...]
-    sparse: bool
     components: PrincipalComponents
-    _encoded: Encoded
+    beside: bool
 
     @classmethod
-    def fit(
+    def fit(cls, table: Table, **settings: Any) -> DistanceSpace:
+        """Return the space of :meth:`fit_transform` alone."""
+        return cls.fit_transform(table, **settings)[0]
+
+    @classmethod
+    def fit_transform(
         cls,
         table: Table,
         *,
         scale: Scale = "auto",
-        categories: Encoded = "always",
+        categories: Literal["always", "only without numbers"] = "always",
         normal_scores: bool = False,
         n_components: int | None = None,
         n_jobs: int | None = None,
         warn_missing: bool = True,
-    ) -> DistanceSpace:
-        """Take medians, scales, ranks and directions of the rows.
+    ) -> tuple[DistanceSpace, Matrix]:
+        """Take medians, scales, ranks and directions of the rows, and return the space and the points of these rows.
 
         Parameters
         ----------
@@ -111,53 +115,31 @@ class DistanceSpace:
 
         Returns
         -------
-        DistanceSpace
+        space : DistanceSpace
+        points : ndarray or csr_array of shape (N, number of columns)
+            The same as ``space(table)``, for less work.
         """
-        return cls._fit(table, scale, categories, normal_scores, n_components, warn_missing)[0]
-
-    @classmethod
-    def fit_transform(cls, table: Table, *, n_jobs: int | None = None, **settings: Any) -> tuple[DistanceSpace, Matrix]:
-        """Return the space of :meth:`fit`, and the points of its own rows for less work than two calls take."""
-        return cls._fit(table, n_jobs=n_jobs, points=True, **settings)
-
-    @classmethod
-    def _fit(
-        cls,
-        table: Table,
-        scale: Scale = "auto",
-        categories: Encoded = "always",
-        normal_scores: bool = False,
-        n_components: int | None = None,
-        warn_missing: bool = True,
-        n_jobs: int | None = None,
-        points: bool = False,
-    ) -> tuple[DistanceSpace, Matrix]:
         if scale not in ("auto", "standard", None):
             raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
         if categories not in ("always", "only without numbers"):
             raise ValueError(f"categories must be 'always' or 'only without numbers', got {categories!r}.")
-        always = categories == "always"
-        numbers = _numbers(table, always)
-        medians = None if sp.issparse(numbers) else _medians(numbers)
+        beside = categories == "always"
+        numbers = _numbers(table, beside)
         if warn_missing:
             _warn_missing(numbers)
-        levels = [np.unique(codes[codes >= 0] if always else codes) for codes in table.codes.T]
-        if not always and numbers.shape[1]:
+        levels = [np.unique(codes[codes >= 0] if beside else codes) for codes in table.codes.T]
+        if not beside and numbers.shape[1]:
             levels = []
-        sparse = sp.issparse(numbers) or (always and sum(max(level.size, 1) for level in levels) > _DENSE_UP_TO)
-        space = cls(medians, None, tuple(levels), sparse, PrincipalComponents(), categories)
-        numbers = space._filled(numbers)
-        if levels and not always:
-            numbers = space._one_hot(table)[0]
-        if always and levels and scale is not None:
+        if beside and levels and scale is not None:
             scale = "standard"
-        factors = _column_factors(numbers, scale)
-        space = cls(medians, factors, tuple(levels), sparse, PrincipalComponents(), categories)
-        matrix = space._joined(numbers, table)
+        medians = None if sp.issparse(numbers) else _medians(numbers)
+        space = cls(medians, None, tuple(levels), PrincipalComponents(), beside)
+        columns = space._columns(table)
+        space = replace(space, factors=_column_factors(columns, scale))
+        matrix = space._joined(columns, table)
         scores = NormalScores(matrix) if normal_scores and scale is not None and not sp.issparse(matrix) else None
-        components = PrincipalComponents.fit(matrix, n_components, scores)
-        space = cls(medians, factors, tuple(levels), sparse, components, categories)
-        return space, components(matrix, n_jobs) if points else None
+        space = replace(space, components=PrincipalComponents.fit(matrix, n_components, scores))
+        return space, space.components(matrix, n_jobs)
 
     def __call__(self, table: Table, n_jobs: int | None = None) -> Matrix:
         """Return the points of the rows of a table with the schema of the fit: finite, float32 or float64.
@@ -173,14 +155,13 @@ class DistanceSpace:
         -------
         ndarray or csr_array of shape (N, number of columns)
         """
-        if self.levels and self._encoded != "always":
-            numbers = self._one_hot(table)[0]
-        else:
-            numbers = self._filled(_numbers(table, self._encoded == "always"))
-        return self.components(self._joined(numbers, table), n_jobs)
+        return self.components(self._joined(self._columns(table), table), n_jobs)
 
-    def _filled(self, numbers: Matrix) -> Matrix:
-        """Replace missing numbers."""
+    def _columns(self, table: Table) -> Matrix:
+        """Return the columns that are scaled: numbers without holes, or one-hot columns where there are no numbers."""
+        if self.levels and not self.beside:
+            return np.hstack([block.toarray() for block in self._one_hot(table)])
+        numbers = _numbers(table, self.beside)
         if sp.issparse(numbers):
             filled = without_missing(numbers)
             return filled if self.medians is None else filled.toarray()
@@ -189,43 +170,39 @@ class DistanceSpace:
         missing = np.isnan(numbers)
         return np.where(missing, self.medians.astype(numbers.dtype), numbers) if missing.any() else numbers
 
-    def _joined(self, numbers: Matrix, table: Table) -> Matrix:
+    def _joined(self, columns: Matrix, table: Table) -> Matrix:
         """Scale columns, and put the one-hot ones beside them."""
         if self.factors is not None:
-            factors = self.factors.astype(numbers.dtype)
-            sparse = sp.issparse(numbers)
-            numbers = sp.csr_array(numbers.multiply(factors[None, :])) if sparse else np.asarray(numbers * factors)
-        if not self.levels or self._encoded != "always":
-            return numbers
+            factors = self.factors.astype(columns.dtype)
+            sparse = sp.issparse(columns)
+            columns = sp.csr_array(columns.multiply(factors[None, :])) if sparse else np.asarray(columns * factors)
+        if not self.levels or not self.beside:
+            return columns
         blocks = self._one_hot(table)
-        if self.sparse:
-            return sp.csr_array(sp.hstack([sp.csr_array(numbers), *blocks]))
-        return np.hstack([numbers, *(block.toarray() for block in blocks)])
+        if sp.issparse(columns) or sum(block.shape[1] for block in blocks) > _DENSE_UP_TO:
+            return sp.csr_array(sp.hstack([sp.csr_array(columns), *blocks]))
+        return np.hstack([columns, *(block.toarray() for block in blocks)])
 
-    def _one_hot(self, table: Table) -> list[Any]:
-        if self._encoded != "always":
-            columns = zip(table.codes.T, self.levels, strict=True)
-            return [np.hstack([(codes[:, None] == levels).astype(np.float64) for codes, levels in columns])]
+    def _one_hot(self, table: Table) -> list[sp.csr_array]:
         blocks = []
         for codes, levels in zip(table.codes.T, self.levels, strict=True):
-            place = np.minimum(np.searchsorted(levels, codes), max(levels.size - 1, 0))
-            rows = np.flatnonzero(levels[place] == codes) if levels.size else np.empty(0, dtype=np.intp)
-            shape = (codes.size, max(levels.size, 1))
-            blocks.append(sp.csr_array(sp.coo_array((np.ones(rows.size), (rows, place[rows])), shape=shape)))
+            rows = np.flatnonzero(np.isin(codes, levels))
+            entries = np.ones(rows.size), (rows, np.searchsorted(levels, codes[rows]))
+            blocks.append(sp.csr_array(sp.coo_array(entries, shape=(codes.size, max(levels.size, 1)))))
         return blocks
 
 
-def _numbers(table: Table, always: bool) -> Matrix:
+def _numbers(table: Table, beside: bool) -> Matrix:
     if sp.issparse(table.values) or not table.schema.categorical:
         return table.values
-    return table.values[:, table.numeric] if always else table.numbers
+    return table.values[:, table.numeric] if beside else table.numbers
 
 
 def _medians(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return the medians of the columns; 0 for those without a value."""
     missing = np.isnan(numbers)
-    if not missing.any() and numbers.shape[0] > _ROWS_FOR_MEDIANS:
-        numbers = numbers[np.random.default_rng(0).choice(numbers.shape[0], _ROWS_FOR_MEDIANS, replace=False)]
+    if not missing.any():
+        numbers = sampled(numbers, _ROWS_FOR_MEDIANS)
     observed = ~missing.all(axis=0)
     medians = np.zeros(numbers.shape[1], dtype=numbers.dtype)
     medians[observed] = np.nanmedian(numbers[:, observed], axis=0)
@@ -283,9 +260,9 @@ def _column_statistics(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float
     else:
         mean = X.mean(axis=0, dtype=np.float64)
         variance = np.zeros(X.shape[1])
-        for start in range(0, X.shape[0], _ROWS_PER_BLOCK):
+        for rows in row_blocks(X.shape[0], _ROWS_PER_BLOCK):
             # By blocks: the differences of all rows in double precision would be twice as large as X itself.
-            variance += ((X[start : start + _ROWS_PER_BLOCK] - mean) ** 2).sum(axis=0)
+            variance += ((X[rows] - mean) ** 2).sum(axis=0)
         spread, deviation = np.ptp(X, axis=0).astype(np.float64), np.sqrt(variance / X.shape[0])
     for j in np.flatnonzero((spread > 0) & (deviation < _FAINT)):
         # The squares of tiny numbers are 0: taken in a unit of their own size, a power of 2, they are not.

@@ -17,7 +17,6 @@ from grbb_ext.table._columns import (
     check_codes,
     check_kind,
     check_numbers,
-    held_numbers,
     known_codes,
 )
 from grbb_ext.table._table import NO_SPARSE_CATEGORIES, Matrix, Schema, Table
@@ -99,7 +98,8 @@ def read_table(
     if source.matrix is None:
         values, found = _read_columns(source, listed, schema, unseen, where)
     else:
-        values = _floats(source.matrix, where)
+        check_kind(source.matrix.dtype.kind, where(0))
+        values = source.matrix if source.matrix.dtype in (np.float32, np.float64) else source.matrix.astype(np.float64)
         found = schema or Schema(tuple(sorted(listed)), {}, None, values.shape[1])
     if not np.isnan(missing):
         values = values.copy()
@@ -122,10 +122,6 @@ class _Source:
     columns: Sequence[Any] = ()
     labels: Sequence[str] = ()
     names: tuple[str, ...] | None = None
-
-    @property
-    def is_frame(self) -> bool:
-        return bool(self.labels)
 
 
 def _open(X: Any, name: str) -> _Source:
@@ -232,25 +228,21 @@ def _check_columns(source: _Source, schema: Schema, name: str) -> None:
 
 
 def _listed(categorical: Any, source: _Source) -> set[int]:
-    if isinstance(categorical, str) and categorical == "from_dtype":
-        return set()
-    names = [label.strip("'\"") for label in source.labels] if source.names is None else list(source.names)
-    return _positions([] if categorical is None else categorical, names or None, source.shape[1])
-
-
-def _positions(listed: Any, names: Sequence[str] | None, n_columns: int) -> set[int]:
     """Return the positions of columns that are listed by name, by position or by a truth value for each.
 
     Examples
     --------
-    >>> sorted(_positions(["b", 0], ["a", "b"], 2)), sorted(_positions([True, False], None, 2))
+    >>> source = _Source((3, 2), labels=["'a'", "'b'"], names=("a", "b"))
+    >>> sorted(_listed(["b", 0], source)), sorted(_listed([True, False], source))
     ([0, 1], [0])
     """
-    if isinstance(listed, (str, bytes)) or np.ndim(listed) != 1:
-        raise (ValueError if isinstance(listed, str) else TypeError)(
-            f"categorical_features must be 'from_dtype' or a list of columns, got {listed!r}. Put it in a list."
+    if categorical is None or (isinstance(categorical, str) and categorical == "from_dtype"):
+        return set()
+    if isinstance(categorical, (str, bytes)) or np.ndim(categorical) != 1:
+        raise (ValueError if isinstance(categorical, str) else TypeError)(
+            f"categorical_features must be 'from_dtype' or a list of columns, got {categorical!r}. Put it in a list."
         )
-    entries = list(listed)
+    entries, n_columns = list(categorical), source.shape[1]
     if entries and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
         if len(entries) != n_columns:
             raise ValueError(
@@ -258,23 +250,12 @@ def _positions(listed: Any, names: Sequence[str] | None, n_columns: int) -> set[
                 "each, or list the columns."
             )
         return set(np.flatnonzero(entries).tolist())
-    positions = set()
+    names = source.names or [label.strip("'\"") for label in source.labels]
+    place: dict[Any, int] = {name: j for j, name in enumerate(names)} | {j: j for j in range(n_columns)}
     for entry in entries:
-        if isinstance(entry, str):
-            known = names is not None and entry in names
-        else:
-            known = isinstance(entry, Integral) and 0 <= int(entry) < n_columns
-        if not known:
+        if not isinstance(entry, (str, Integral)) or entry not in place:
             raise ValueError(f"categorical_features names column {entry!r}, but X has no such column.")
-        positions.add(names.index(entry) if names is not None and isinstance(entry, str) else int(entry))
-    return positions
-
-
-def _floats(matrix: Matrix, where: Callable[[int], str]) -> Matrix:
-    if matrix.dtype in (np.float32, np.float64):
-        return matrix
-    check_kind(matrix.dtype.kind, where(0))
-    return matrix.astype(np.float64)
+    return {place[entry] for entry in entries}
 
 
 def _read_columns(
@@ -284,16 +265,15 @@ def _read_columns(
     categories: dict[int, tuple[Any, ...]] = {}
     for j, column in enumerate(source.columns):
         known = None if schema is None else schema.categories.get(j)
-        read = as_numbers_or_categories(column, known is not None or (source.is_frame and j in listed), where(j))
+        read = as_numbers_or_categories(column, known is not None or (bool(source.labels) and j in listed), where(j))
         if isinstance(read, np.ndarray):
             values[:, j] = read
             continue
-        if known is None and schema is not None:
-            raise ValueError(held_numbers(where(j)))
-        if known is None and not read.present:
-            raise ValueError(f"{where(j)} is categorical and has no category. Drop it.")
-        categories[j] = tuple(read.present) if known is None else known
-        values[:, j] = known_codes(read, categories[j], unseen, where(j))
+        if schema is None:
+            known = categories[j] = tuple(read.present)
+            if not known:
+                raise ValueError(f"{where(j)} is categorical and has no category. Drop it.")
+        values[:, j] = known_codes(read, known, unseen, where(j))
     positions = tuple(sorted(set(categories) | listed))
     found = schema or Schema(positions, categories, source.names, source.shape[1])
     return np.ascontiguousarray(values), found

@@ -1,4 +1,4 @@
-"""A data set as numbers, with what its columns mean; and a key for each row."""
+"""A data set as numbers, with what its columns mean; its categories for trees; and a key for each row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext.table._trees import CategoryOrder
+from grbb_ext._threads import row_blocks
 
 # A dense float array or a csr_array, which has no types upstream.
 Matrix: TypeAlias = Any
@@ -121,6 +121,86 @@ class Table:
         return CategoryOrder.fit(self, target, rows)(self)
 
 
+# A category counts as if so many rows at the overall mean were added to it.
+_PRIOR_ROWS = 10.0
+
+
+@dataclass(frozen=True)
+class CategoryOrder:
+    r"""Replace categories by mean targets, so that a split may part any two sets of them.
+
+    Category a of a column, with n_a rows whose targets add up to s_a, becomes :math:`(s_a + 10 m) / (n_a + 10)`, m the
+    mean of all targets. A category without rows is m; a missing one stays missing.
+
+    Attributes
+    ----------
+    mean : float
+        m.
+    means : tuple of ndarray
+        For each categorical column the number of each code.
+
+    Examples
+    --------
+    >>> from grbb_ext.table import read_table
+    >>> table = read_table(np.array([[1.0, "red"], [2.0, "blue"], [None, "red"]], dtype=object))
+    >>> order = CategoryOrder.fit(table, np.array([0.0, 1.0, 0.0]), np.arange(3))
+    >>> order(table).round(2).tolist()
+    [[1.0, 0.28], [2.0, 0.39], [nan, 0.28]]
+    """
+
+    mean: float
+    means: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def fit(cls, table: Table, target: NDArray[np.float64], rows: NDArray[np.intp]) -> CategoryOrder:
+        """Take the mean targets of categories.
+
+        Parameters
+        ----------
+        table : Table
+            Rows.
+        target : ndarray of shape (R,) or (R, K)
+            What trees will be fitted to; of several columns the direction of largest variance counts.
+        rows : ndarray of int of shape (R,)
+            The rows that they will be fitted to.
+
+        Returns
+        -------
+        CategoryOrder
+        """
+        if not table.schema.categorical:
+            return cls(0.0, ())
+        along = _leading_direction(target)
+        mean = along.mean()
+        means = []
+        for codes in table.codes.T:
+            # Code -1 becomes the last entry, a category like any other here, and NaN afterwards.
+            size = int(codes.max(initial=-1)) + 2
+            seen = codes[rows] % size
+            total = np.bincount(seen, weights=along, minlength=size) + _PRIOR_ROWS * mean
+            means.append((total / (np.bincount(seen, minlength=size) + _PRIOR_ROWS))[:-1])
+        return cls(float(mean), tuple(means))
+
+    def __call__(self, table: Table) -> Any:
+        """Return all columns as numbers, shape (N, d): first the numbers, then the categories; NaN where missing."""
+        if not table.schema.categorical:
+            return table.numbers
+        encoded = np.empty(table.codes.shape)
+        for column, (codes, means) in enumerate(zip(table.codes.T, self.means, strict=True)):
+            known = np.append(means, [self.mean, np.nan])
+            encoded[:, column] = known[np.where(codes < 0, means.size + 1, np.minimum(codes, means.size))]
+        return np.hstack([table.numbers, encoded])
+
+
+def _leading_direction(target: NDArray[np.float64]) -> NDArray[np.float64]:
+    if target.ndim == 1:
+        return target
+    centered = target - target.mean(axis=0)
+    _, vectors = np.linalg.eigh(centered.T @ centered)
+    axis = vectors[:, -1]
+    return np.asarray(centered @ (axis * np.sign(axis[np.abs(axis).argmax()])))
+
+
 def join_schemas(schemas: Sequence[Schema]) -> Schema:
     """Return one schema for parts of a data set that were read apart: the categories of a column are those of all.
 
@@ -172,7 +252,6 @@ def without_missing(values: Matrix) -> Matrix:
 
 
 _SIZE = 16
-_ROWS_PER_BLOCK = 65_536
 
 
 def row_keys(table: Table) -> list[bytes]:
@@ -191,11 +270,12 @@ def row_keys(table: Table) -> list[bytes]:
     if sp.issparse(table.values):
         return _sparse_keys(table.values)
     keys: list[bytes] = []
-    for start in range(0, table.n_rows, _ROWS_PER_BLOCK):
-        values = table.values[start : start + _ROWS_PER_BLOCK]
+    for rows in row_blocks(table.n_rows):
+        values = table.values[rows]
         bits = _bits(values)
         for j, categories in table.schema.categories.items():
-            names = np.array([_name_bits(category) for category in categories] + [0], dtype=np.uint64)
+            digests = [blake2b(repr(category).encode(), digest_size=8).digest() for category in categories]
+            names = np.append(np.frombuffer(b"".join(digests), dtype="<u8"), np.uint64(0))
             bits[:, j] = names[np.where(np.isnan(values[:, j]), -1, values[:, j]).astype(np.intp)]
         keys += [blake2b(row.tobytes(), digest_size=_SIZE).digest() for row in bits]
     return keys
@@ -206,10 +286,6 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     numbers = np.ascontiguousarray(values, dtype=np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
-
-
-def _name_bits(category: Any) -> int:
-    return int.from_bytes(blake2b(repr(category).encode(), digest_size=8).digest(), "little")
 
 
 def _sparse_keys(values: Any) -> list[bytes]:
