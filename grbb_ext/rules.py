@@ -111,9 +111,7 @@ class LabeledGradient:
         self.penalize(gradient, curvature, H, slice(None))
         return gradient, curvature
 
-    def penalize(
-        self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice | None = None
-    ) -> None:
+    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice | None = None) -> None:
         """Add lam (L H)_l to the labelled rows at hand, and its curvature to a Newton hessian, in place."""
         rows = self.here if rows is None else rows
         slope = self._slope(H)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -447,13 +447,7 @@ def ranked_again(
     first = np.unique(lists.inverse, return_index=True)[1]
     shared = shared_leaves(codes[:, first], lists.neighbors, n_jobs, verbose)
     squared = closer_where_shared(lists.squared, shared)
-    order = np.argsort(squared, axis=1, kind="stable")
-    return NeighborLists(
-        np.take_along_axis(lists.neighbors, order, axis=1),
-        np.take_along_axis(squared, order, axis=1),
-        lists.inverse,
-        lists.recall,
-    )
+    return replace(lists, squared=squared).sorted_by(squared)
 
 
 def _agreement(a: NDArray[np.float64], b: NDArray[np.float64], *, classes: bool) -> float:
