@@ -303,6 +303,7 @@ class Laplacian(RuleSpec):
 
     def gradients(self, parts: RuleParts, H: Floats) -> Gradients:
         """Return gradient and hessian."""
+        assert parts.L is not None
         gradient = (self.lam * (parts.L @ H)).astype(H.dtype)
         gradient[parts.labeled.here] += parts.labeled(H)[0]
         return _weighted(gradient, np.ones_like(gradient), parts.unlabeled_weights)

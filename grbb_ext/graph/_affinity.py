@@ -202,8 +202,8 @@ def edge_weights(
     """
     if kind == "binary":
         return np.ones_like(squared_distance)
-    scale = radius_from * radius_to
+    scale: Any = radius_from * radius_to
     if kind == "heat":
         scale = np.median(radius_from) ** 2 if bandwidth is None else bandwidth**2
     exponent = squared_distance / np.maximum(scale, np.finfo(np.float64).tiny)
-    return np.exp(-np.minimum(exponent, _LARGEST_EXPONENT))
+    return np.asarray(np.exp(-np.minimum(exponent, _LARGEST_EXPONENT)))

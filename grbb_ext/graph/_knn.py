@@ -58,7 +58,7 @@ def distinct_rows(X: Matrix) -> tuple[Index, Index]:
 
 
 def _first_and_inverse(keys: NDArray[Any]) -> tuple[Index, Index]:
-    """Number distinct keys in the order of their first appearance; see :func:`distinct_rows`."""
+    """Return where distinct keys stand first, and the number of each key in that order: see :func:`distinct_rows`."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return np.sort(first), np.argsort(np.argsort(first))[inverse]
 
@@ -161,8 +161,8 @@ class NeighborLists:
     def sorted_by(self, keys: NDArray[Any]) -> NeighborLists:
         """Sort each list by keys of shape (U, k); equal ones keep their order."""
         order = np.argsort(keys, axis=1, kind="stable")
-        neighbors, squared = (np.take_along_axis(one, order, axis=1) for one in (self.neighbors, self.squared))
-        return replace(self, neighbors=neighbors, squared=squared)
+        neighbors = np.take_along_axis(self.neighbors, order, axis=1)
+        return replace(self, neighbors=neighbors, squared=np.take_along_axis(self.squared, order, axis=1))
 
     def radius(self, n_neighbors: int) -> NDArray[np.float64]:
         """Return the distance of every row, of shape (N,), to the last of its first `n_neighbors`."""

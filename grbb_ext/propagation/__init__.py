@@ -1,6 +1,6 @@
 """The extension of values from labelled rows to all rows: the operator P, its specs and its solvers."""
 
-from grbb_ext.propagation._base import Propagation, PropagationSpec
+from grbb_ext.propagation._base import Propagation, PropagationSpec, without_cached
 from grbb_ext.propagation._harmonic import Harmonic, HarmonicPropagation, Nonlocal, NonlocalPropagation
 from grbb_ext.propagation._nodes import AnchorNodes, NodePropagation, Nodes, among_all, node_matrix, reachable_shares
 from grbb_ext.propagation._poisson import Poisson, PoissonPropagation
@@ -36,4 +36,5 @@ __all__ = [
     "among_all",
     "node_matrix",
     "reachable_shares",
+    "without_cached",
 ]

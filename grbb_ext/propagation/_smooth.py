@@ -172,7 +172,7 @@ class SmoothPropagation(Propagation):
         def fill(block: slice) -> None:
             product[:, block] = power(values[:, block])
 
-        self._on_all_cores(fill, row_blocks(values.shape[1], width), "kernel product")
+        self._each_block(fill, "kernel product", row_blocks(values.shape[1], width))
         product *= self._kernel.scale
         return product
 

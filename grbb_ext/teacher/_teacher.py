@@ -17,7 +17,7 @@ from grbb_ext.propagation import Propagation, PropagationSpec, Smooth, SmoothPro
 from grbb_ext.table import Schema, Table, read_table
 from grbb_ext.teacher._evidence import Evidence, smoothness, weigh
 from grbb_ext.teacher._forest import ForestExpert
-from grbb_ext.teacher._graph import GraphExpert, Refinement, plain_nodes, refine
+from grbb_ext.teacher._graph import GraphExpert, Refinement, nodes_of, refine
 from grbb_ext.teacher._targets import centered_labels, finish_targets, sharpened
 
 _EXPERTS = ("graph", "forest")
@@ -219,15 +219,15 @@ def spread(
     random_state : int, default=0
         Seed of the trees of a refined graph.
     """
-    settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
-    if not isinstance(prepared.spec, RefinedGraph):
-        assert prepared.W is not None
-        return propagation.operator(prepared.W, labels.labeled, **settings), None
-    smooth = propagation if isinstance(propagation, Smooth) else Smooth()
-    refinement = refine(prepared, labels, smooth, random_state=random_state, **settings)
-    if smooth is propagation:
-        return refinement.propagation, refinement
-    return propagation.operator(refinement.graph, labels.labeled, **settings), refinement
+    W, refinement = prepared.W, None
+    if isinstance(prepared.spec, RefinedGraph):
+        smooth = propagation if isinstance(propagation, Smooth) else Smooth()
+        refinement = refine(prepared, labels, smooth, random_state=random_state)
+        W = refinement.graph
+        if smooth is propagation:
+            return refinement.propagation, refinement
+    assert W is not None
+    return propagation.operator(W, labels.labeled, n_jobs=prepared.n_jobs, verbose=prepared.verbose), refinement
 
 
 def teach(
@@ -289,7 +289,7 @@ def _graph_expert(
     if isinstance(operator, SmoothPropagation) and labels.labeled.size > 1:
         held_out = finish_targets(operator.leave_one_out(values), mean, labels.loss)
     if refinement is None:
-        nodes, on_nodes = plain_nodes(prepared, operator), extended
+        nodes, on_nodes = nodes_of(prepared, operator), extended
     else:
         nodes, on_nodes = refinement.hung, extended[refinement.nodes]
     return GraphExpert(on_nodes, mean, labels, held_out, nodes), finish_targets(extended, mean, labels.loss)
