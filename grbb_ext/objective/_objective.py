@@ -82,10 +82,8 @@ class GRBBObjective:
         self.lam_, self.targets_ = recipe.rule.lam, parts.targets
         self.propagation_, self.refinement_, self.teacher_ = lesson.propagation, lesson.refinement, lesson.teacher
         self.evidence_ = None if lesson.teacher is None else lesson.teacher.evidence
-        operator = lesson.propagation
-        self.graph_ = prepared.W if operator is None else operator.W
-        reachable = np.ones(labels.n_rows, dtype=bool) if operator is None else operator.reachable
-        self.unreachable_: NDArray[np.intp] = np.flatnonzero(~reachable)
+        self.graph_ = prepared.W if lesson.propagation is None else lesson.propagation.W
+        self.unreachable_ = lesson.unreachable
 
     def __call__(self, raw_scores: ArrayLike, data: Any = None) -> tuple[Floats, Floats]:
         """Return gradient and hessian of every row.

@@ -205,13 +205,9 @@ class Propagation(ABC):
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P @ values on the free rows, for values of shape (n, K)."""
 
-    @abstractmethod
-    def _prepare(self) -> None:
-        """Make what all blocks of columns share, before several threads ask for it."""
-
     def _fill_dense(self, P_bar: NDArray[np.float32]) -> None:
         identity = np.eye(self.labeled.size)
-        self._prepare()
+        self._extend_free(identity[:, :1])  # makes what all blocks share, before several threads ask for it
 
         def fill(block: slice) -> None:
             P_bar[self.free, block] = self._extend_free(identity[:, block])

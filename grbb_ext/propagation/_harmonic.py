@@ -50,9 +50,6 @@ class HarmonicPropagation(Propagation):
         rows = L[self.free]
         return self._solve(sp.csr_array(rows[:, self.free])), sp.csr_array(-rows[:, self.labeled])
 
-    def _prepare(self) -> None:
-        _ = self._blocks
-
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         solve, W_ul = self._blocks
         # The column of ones costs little and shows whether the rows of P sum to 1.

@@ -93,9 +93,6 @@ class PoissonPropagation(Propagation):
         mean = float(diagonal.mean())
         return 1.0 / mean if mean > 0 else 1.0
 
-    def _prepare(self) -> None:
-        _ = self._scale
-
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         mean, sources = self._centered(values)
         return (mean + self._scale * self._pseudo_inverse(sources))[self.free]

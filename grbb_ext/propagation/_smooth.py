@@ -80,9 +80,6 @@ class SmoothPropagation(Propagation):
         """The shift in use."""
         return self._kernel.tau
 
-    def _prepare(self) -> None:
-        _ = self._kernel
-
     @cached_property
     def _kernel(self) -> Kernel:
         L_n = normalized_laplacian(self.W)

@@ -190,6 +190,11 @@ class Lesson:
     propagation: Propagation | None = None
     refinement: Refinement | None = None
 
+    @property
+    def unreachable(self) -> NDArray[np.intp]:
+        """The rows that no label reaches; none where there is no operator."""
+        return np.flatnonzero([] if self.propagation is None else ~self.propagation.reachable)
+
 
 def spread(
     prepared: PreparedGraph, labels: Labels, propagation: PropagationSpec, *, random_state: int = 0
