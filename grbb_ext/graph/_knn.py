@@ -215,22 +215,23 @@ class KNNGraph(Spec):
         if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
             raise ValueError(f"bandwidth must be a positive number, got {self.bandwidth!r}.")
 
-    def search(
-        self, points: Matrix, n_neighbors: int | None = None, *, n_jobs: int | None = None, verbose: bool = False
-    ) -> NeighborLists:
-        """Find the nearest neighbours of every row among the distinct ones.
+    @property
+    def n_found(self) -> int:
+        """How many neighbours of each row are searched."""
+        return int(self.n_neighbors)
+
+    def search(self, points: Matrix, *, n_jobs: int | None = None, verbose: bool = False) -> NeighborLists:
+        """Find the nearest neighbours of every row among the distinct ones; fewer where there are not as many.
 
         Parameters
         ----------
         points : ndarray or csr_array of shape (N, d)
             Finite columns, as :class:`~grbb_ext.table.DistanceSpace` makes them.
-        n_neighbors : int or None, default=None
-            k, where more than those of the graph are wanted; fewer where there are not as many distinct rows.
         n_jobs, verbose
             As in :func:`knn_graph`.
         """
         first, inverse = distinct_rows(points)
-        k = int(min(max(self.n_neighbors, n_neighbors or 0), first.size - 1))
+        k = min(self.n_found, first.size - 1)
         if k == 0:  # all rows are equal
             return NeighborLists(np.empty((1, 0), dtype=np.intp), np.empty((1, 0)), inverse)
         # A copy of all rows is made only where some of them are equal.

@@ -90,8 +90,7 @@ class GraphNodes(Nodes):
 
     @cached_property
     def _index(self) -> NodeIndex:
-        more = self.spec.n_candidates if isinstance(self.spec, RefinedGraph) else 0
-        k = min(max(self.spec.n_neighbors, more), self.points.shape[0])
+        k = min(self.spec.n_found, self.points.shape[0])
         return NodeIndex(self.points, k, self.spec.metric, self.spec.method, self.n_jobs)
 
     def nearest(self, table: Table) -> tuple[Index, NDArray[np.float32]]:
