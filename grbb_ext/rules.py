@@ -10,9 +10,9 @@ rule             :math:`g_u`                                                    
 ``"labeled"``    0 (GBRT on the labelled rows)                                               0
 ===============  ==========================================================================  ==========================
 
-A rule is asked for by a spec (:class:`Targets`, :class:`Paper`, ...), and :meth:`RuleSpec.build` makes of it a function
-of raw scores. It works on the rows that it is given: all of them, or those of one of many machines, which then share
-the scores of the labelled rows by a sum (:class:`LabeledGradient`).
+A rule is a spec (:class:`Targets`, :class:`Paper`, ...), and :meth:`RuleSpec.gradients` a function of raw scores and of
+:class:`RuleParts`. It works on the rows that it is given: all of them, or those of one of many machines, which then
+share the scores of the labelled rows by a sum (:class:`LabeledGradient`).
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class RuleSpec(Spec):
         return self.propagation is not None or self.lam > 0
 
     def build(self, parts: RuleParts) -> Rule:
-        """Return the function from raw scores to gradient and hessian; it pickles."""
+        """Return :meth:`gradients` as a function of raw scores alone; it pickles."""
         return partial(self.gradients, parts)
 
     def gradients(self, parts: RuleParts, H: Floats) -> Gradients:

@@ -75,7 +75,7 @@ class GRBBObjective:
         parts: RuleParts,
     ) -> None:
         self._recipe, self._labels, self._weight, self._prepared = recipe, labels, weight, prepared
-        self._parts, self._rule = parts, recipe.rule.build(parts)
+        self._parts = parts
         self.classes_, self.loss_, self.labeled_ = labels.classes, labels.loss, labels.labeled
         self.n_rows_, self.n_outputs_, self.unlabeled_ = labels.n_rows, labels.n_outputs, labels.unlabeled
         self.labeled_targets_, self.labeled_weight_ = labels.targets, parts.labeled.weights
@@ -104,7 +104,7 @@ class GRBBObjective:
         if data is not None:
             check_start(H, data, self._labels)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            gradient, hessian = self._rule(H)
+            gradient, hessian = self._recipe.rule.gradients(self._parts, H)
         check_gradients(gradient, hessian)
         return gradient, hessian
 
