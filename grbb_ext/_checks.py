@@ -41,3 +41,18 @@ def finite_number(value: Any, name: str, least: float = 0.0) -> float:
     if not (math.isfinite(number) and number >= least):
         raise ValueError(f"{name} must be a finite number of at least {least:g}, got {value!r}.")
     return number
+
+
+def one_of(value: Any, allowed: tuple[Any, ...], name: str) -> None:
+    """Raise a ValueError that names a parameter unless its value is one of those allowed.
+
+    Examples
+    --------
+    >>> one_of("cubic", ("auto", "standard", None), "scale")
+    Traceback (most recent call last):
+    ...
+    ValueError: scale must be 'auto', 'standard' or None, got 'cubic'.
+    """
+    if not (isinstance(value, str | None) and value in allowed):
+        *most, last = (repr(one) for one in allowed)
+        raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}.")

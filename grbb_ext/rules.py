@@ -10,22 +10,23 @@ rule             :math:`g_u`                                                    
 ``"labeled"``    0 (GBRT on the labelled rows)                                               0
 ===============  ==========================================================================  ==========================
 
-A rule is asked for by a spec (:class:`Targets`, :class:`Paper`, ...), and :meth:`RuleSpec.build` makes of it a function
-of raw scores. It works on the rows that it is given: all of them, or those of one of many machines, which then share
-the scores of the labelled rows by a sum (:class:`LabeledGradient`).
+A rule is a spec (:class:`Targets`, :class:`Paper`, ...), and :meth:`RuleSpec.gradients` a function of raw scores and of
+:class:`RuleParts`. It works on the rows that it is given: all of them, or those of one of many machines, which then
+share the scores of the labelled rows by a sum (:class:`LabeledGradient`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import finite_number
+from grbb_ext._checks import finite_number, one_of
 from grbb_ext._spec import Spec
 from grbb_ext.losses import Floats, Loss
 
@@ -107,14 +108,12 @@ class LabeledGradient:
     def here_only(self, H: Floats) -> tuple[Floats, Floats]:
         """Return gradient and curvature of the labelled rows at hand, for which their own scores are enough."""
         gradient, curvature = self._derivatives(H[self.here], self.targets[self.which], self.weights[self.which])
-        self._penalize(gradient, curvature, H, slice(None))
+        self.penalize(gradient, curvature, H, slice(None))
         return gradient, curvature
 
-    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats) -> None:
+    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice | None = None) -> None:
         """Add lam (L H)_l to the labelled rows at hand, and its curvature to a Newton hessian, in place."""
-        self._penalize(gradient, hessian, H, self.here)
-
-    def _penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice) -> None:
+        rows = self.here if rows is None else rows
         slope = self._slope(H)
         if slope is None:
             return
@@ -175,6 +174,15 @@ class RuleParts:
     weights: NDArray[np.float32] | None = None
     L: sp.csr_array | None = None
 
+    @cached_property
+    def unlabeled_weights(self) -> NDArray[np.float32] | None:
+        """The weights, 1 for labelled rows: their loss has theirs already."""
+        if self.weights is None:
+            return None
+        weights = self.weights.copy()
+        weights[self.labeled.here] = 1.0
+        return weights
+
 
 @dataclass(frozen=True)
 class RuleSpec(Spec):
@@ -195,14 +203,12 @@ class RuleSpec(Spec):
 
     def __post_init__(self) -> None:
         finite_number(self.lam, "lam")
+        one_of(getattr(self, "hessian", "unit"), ("newton", "unit"), "hessian")
 
     @property
     def newton(self) -> bool:
         """Whether the hessian is the curvature of the loss; else it is 1."""
-        hessian = getattr(self, "hessian", "unit")
-        if hessian not in ("newton", "unit"):
-            raise ValueError(f"hessian must be 'newton' or 'unit', got {hessian!r}.")
-        return bool(hessian == "newton")
+        return bool(getattr(self, "hessian", "unit") == "newton")
 
     @property
     def needs_graph(self) -> bool:
@@ -210,7 +216,11 @@ class RuleSpec(Spec):
         return self.propagation is not None or self.lam > 0
 
     def build(self, parts: RuleParts) -> Rule:
-        """Return the function from raw scores to gradient and hessian, new arrays of their shape."""
+        """Return :meth:`gradients` as a function of raw scores alone; it pickles."""
+        return partial(self.gradients, parts)
+
+    def gradients(self, parts: RuleParts, H: Floats) -> Gradients:
+        """Return gradient and hessian, new arrays of the shape of the raw scores."""
         raise NotImplementedError
 
 
@@ -240,32 +250,14 @@ class Targets(RuleSpec):
     graph = "refined"
     propagation = "smooth"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.newton
-
-    def build(self, parts: RuleParts) -> Rule:
-        """Return the function from raw scores to gradient and hessian."""
+    def gradients(self, parts: RuleParts, H: Floats) -> Gradients:
+        """Return gradient and hessian."""
         assert parts.targets is not None
-        return _TargetsRule(parts.labeled, parts.targets, parts.weights, self.newton)
-
-
-@dataclass(frozen=True)
-class _TargetsRule:
-    labeled: LabeledGradient
-    targets: NDArray[np.float32]
-    weights: NDArray[np.float32] | None
-    newton: bool
-
-    def __call__(self, H: Floats) -> Gradients:
-        gradient, hessian = self.labeled.loss.derivatives(H, self.targets)
+        gradient, hessian = parts.labeled.loss.derivatives(H, parts.targets)
         if not self.newton:
             hessian = np.ones_like(gradient)
-        if self.weights is not None:
-            weights = by_row(self.weights, H)
-            gradient *= weights
-            hessian *= weights
-        self.labeled.penalize(gradient, hessian if self.newton else None, H)
+        gradient, hessian = _weighted(gradient, hessian, parts.weights)
+        parts.labeled.penalize(gradient, hessian if self.newton else None, H)
         return gradient, hessian
 
 
@@ -285,25 +277,12 @@ class Labeled(RuleSpec):
 
     name = "labeled"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.newton
-
-    def build(self, parts: RuleParts) -> Rule:
-        """Return the function from raw scores to gradient and hessian."""
-        return _LabeledRule(parts.labeled, self.newton)
-
-
-@dataclass(frozen=True)
-class _LabeledRule:
-    labeled: LabeledGradient
-    newton: bool
-
-    def __call__(self, H: Floats) -> Gradients:
+    def gradients(self, parts: RuleParts, H: Floats) -> Gradients:
+        """Return gradient and hessian."""
         gradient, hessian = np.zeros_like(H), np.zeros_like(H)
-        g, h = self.labeled.here_only(H)
-        gradient[self.labeled.here] = g
-        hessian[self.labeled.here] = h if self.newton else 1.0
+        g, h = parts.labeled.here_only(H)
+        gradient[parts.labeled.here] = g
+        hessian[parts.labeled.here] = h if self.newton else 1.0
         return gradient, hessian
 
 
@@ -322,22 +301,12 @@ class Laplacian(RuleSpec):
     name = "laplacian"
     propagation = "harmonic"
 
-    def build(self, parts: RuleParts) -> Rule:
-        """Return the function from raw scores to gradient and hessian."""
+    def gradients(self, parts: RuleParts, H: Floats) -> Gradients:
+        """Return gradient and hessian."""
         assert parts.L is not None
-        return _weighted(_LaplacianRule(parts.labeled, parts.L, self.lam), parts)
-
-
-@dataclass(frozen=True)
-class _LaplacianRule:
-    labeled: LabeledGradient
-    L: sp.csr_array
-    lam: float
-
-    def __call__(self, H: Floats) -> Gradients:
-        gradient = (self.lam * (self.L @ H)).astype(H.dtype)
-        gradient[self.labeled.here] += self.labeled(H)[0]
-        return gradient, np.ones_like(gradient)
+        gradient = (self.lam * (parts.L @ H)).astype(H.dtype)
+        gradient[parts.labeled.here] += parts.labeled(H)[0]
+        return _weighted(gradient, np.ones_like(gradient), parts.unlabeled_weights)
 
 
 @dataclass(frozen=True)
@@ -354,20 +323,11 @@ class Paper(RuleSpec):
     graph = "paper"
     propagation = "harmonic"
 
-    def build(self, parts: RuleParts) -> Rule:
-        """Return the function from raw scores to gradient and hessian."""
+    def gradients(self, parts: RuleParts, H: Floats) -> Gradients:
+        """Return gradient and hessian."""
         assert parts.extend is not None
-        return _weighted(_PaperRule(parts.labeled, parts.extend), parts)
-
-
-@dataclass(frozen=True)
-class _PaperRule:
-    labeled: LabeledGradient
-    extend: Callable[[Floats], Floats]
-
-    def __call__(self, H: Floats) -> Gradients:
-        gradient = self.extend(self.labeled(H)[0]).astype(H.dtype, copy=False)
-        return gradient, np.ones_like(gradient)
+        gradient = parts.extend(parts.labeled(H)[0]).astype(H.dtype, copy=False)
+        return _weighted(gradient, np.ones_like(gradient), parts.unlabeled_weights)
 
 
 @dataclass(frozen=True)
@@ -399,62 +359,32 @@ class Corrected(RuleSpec):
     def __post_init__(self) -> None:
         super().__post_init__()
         finite_number(self.correction, "correction")
-        _ = self.newton
 
-    def build(self, parts: RuleParts) -> Rule:
-        """Return the function from raw scores to gradient and hessian."""
+    def gradients(self, parts: RuleParts, H: Floats) -> Gradients:
+        """Return gradient and hessian."""
         assert parts.extend is not None
         assert parts.unreachable is not None
-        rule = _CorrectedRule(parts.labeled, parts.extend, self.correction, self.newton, parts.unreachable)
-        return _weighted(rule, parts)
-
-
-@dataclass(frozen=True)
-class _CorrectedRule:
-    labeled: LabeledGradient
-    extend: Callable[[Floats], Floats]
-    correction: float
-    newton: bool
-    unreachable: Index | NDArray[np.bool_]
-
-    def __call__(self, H: Floats) -> Gradients:
-        g_l, h_l, H_l = self.labeled(H)
-        parts = [g_l, H_l, h_l] if self.newton else [g_l, H_l]
+        g_l, h_l, H_l = parts.labeled(H)
+        right = [g_l, H_l, h_l] if self.newton else [g_l, H_l]
         # One pass over P_bar serves all right-hand sides: reading it is what a round costs.
-        extended = self.extend(np.stack(parts, axis=1).reshape(g_l.shape[0], -1))
-        extended = extended.reshape(-1, len(parts), *H.shape[1:])
+        extended = parts.extend(np.stack(right, axis=1).reshape(g_l.shape[0], -1))
+        extended = extended.reshape(-1, len(right), *H.shape[1:])
         hessian = np.ascontiguousarray(extended[:, 2]) if self.newton else np.ones(H.shape, dtype=np.float32)
         gradient = H - extended[:, 1]
         gradient *= hessian
         gradient *= self.correction
         gradient += extended[:, 0]
         # Where no label reaches, the row of P_bar is 0 and the correction would pull the score to 0.
-        gradient[self.unreachable] = 0.0
-        return gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype, copy=False)
+        gradient[parts.unreachable] = 0.0
+        gradient, hessian = gradient.astype(H.dtype, copy=False), hessian.astype(H.dtype, copy=False)
+        return _weighted(gradient, hessian, parts.unlabeled_weights)
 
 
-@dataclass(frozen=True)
-class _Weighted:
-    """A rule whose gradient and hessian are multiplied by the weights of the rows."""
-
-    rule: Rule
-    weights: NDArray[np.float32]
-
-    def __call__(self, H: Floats) -> Gradients:
-        gradient, hessian = self.rule(H)
-        weights = by_row(self.weights, H)
-        gradient *= weights
-        hessian *= weights
-        return gradient, hessian
-
-
-def _weighted(rule: Rule, parts: RuleParts) -> Rule:
-    if parts.weights is None:
-        return rule
-    # The loss has the weights of labelled rows already.
-    weights = parts.weights.copy()
-    weights[parts.labeled.here] = 1.0
-    return _Weighted(rule, weights)
+def _weighted(gradient: Floats, hessian: Floats, weights: NDArray[np.float32] | None) -> Gradients:
+    if weights is not None:
+        gradient *= by_row(weights, gradient)
+        hessian *= by_row(weights, gradient)
+    return gradient, hessian
 
 
 #: Short forms of ``rule=``.

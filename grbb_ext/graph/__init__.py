@@ -1,15 +1,8 @@
 """Neighbour graphs: the affinity W, its Laplacian L = D - W, and what is found of it before any label is looked at."""
 
-from grbb_ext.graph._affinity import (
-    Weights,
-    check_graph,
-    edge_weights,
-    laplacian,
-    normalized_laplacian,
-    reachable_rows,
-)
+from grbb_ext.graph._affinity import check_graph, edge_weights, laplacian, normalized_laplacian, reachable_rows
 from grbb_ext.graph._knn import KNNGraph, NeighborLists, knn_graph
-from grbb_ext.graph._neighbors import NodeIndex, nearest_neighbors
+from grbb_ext.graph._neighbors import NodeIndex
 from grbb_ext.graph._prepared import GRAPHS, PreparedGraph, RefinedGraph, SharedGraph, prepare_graph
 
 __all__ = [
@@ -20,12 +13,10 @@ __all__ = [
     "PreparedGraph",
     "RefinedGraph",
     "SharedGraph",
-    "Weights",
     "check_graph",
     "edge_weights",
     "knn_graph",
     "laplacian",
-    "nearest_neighbors",
     "normalized_laplacian",
     "prepare_graph",
     "reachable_rows",

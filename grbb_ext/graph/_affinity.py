@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -162,20 +162,6 @@ Weights = Literal["self-tuning", "binary", "heat"]
 _LARGEST_EXPONENT = 20.0
 
 
-def check_weights(kind: str) -> None:
-    """Raise at a name that is none of ours, before neighbours are searched.
-
-    Examples
-    --------
-    >>> check_weights("cubic")
-    Traceback (most recent call last):
-        ...
-    ValueError: weights must be 'self-tuning', 'binary' or 'heat', got 'cubic'.
-    """
-    if kind not in get_args(Weights):
-        raise ValueError(f"weights must be 'self-tuning', 'binary' or 'heat', got {kind!r}.")
-
-
 def edge_weights(
     kind: Weights,
     squared_distance: NDArray[np.float64],
@@ -216,10 +202,8 @@ def edge_weights(
     """
     if kind == "binary":
         return np.ones_like(squared_distance)
+    scale: Any = radius_from * radius_to
     if kind == "heat":
         scale = np.median(radius_from) ** 2 if bandwidth is None else bandwidth**2
-        exponent = squared_distance / max(float(scale), np.finfo(np.float64).tiny)
-    else:
-        product = np.maximum(radius_from * radius_to, np.finfo(np.float64).tiny)
-        exponent = squared_distance / product
-    return np.exp(-np.minimum(exponent, _LARGEST_EXPONENT))
+    exponent = squared_distance / np.maximum(scale, np.finfo(np.float64).tiny)
+    return np.asarray(np.exp(-np.minimum(exponent, _LARGEST_EXPONENT)))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import positive_int
+from grbb_ext._checks import one_of, positive_int
 from grbb_ext._spec import Spec
-from grbb_ext.graph._affinity import Weights, check_weights, edge_weights
-from grbb_ext.graph._neighbors import Index, Method, check_method, nearest_neighbors
+from grbb_ext.graph._affinity import Weights, edge_weights
+from grbb_ext.graph._neighbors import Index, Method, nearest_neighbors
 from grbb_ext.table import DistanceSpace, Matrix, Scale, read_table
 
 
@@ -54,11 +54,13 @@ def distinct_rows(X: Matrix) -> tuple[Index, Index]:
     >>> first.tolist(), inverse.tolist()
     ([0, 1], [0, 1, 0, 1])
     """
-    _, first, inverse = np.unique(_row_hashes(X), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    return first[order], rank[inverse]
+    return _first_and_inverse(_row_hashes(X))
+
+
+def _first_and_inverse(keys: NDArray[Any]) -> tuple[Index, Index]:
+    """Return where distinct keys stand first, and the number of each key in that order: see :func:`distinct_rows`."""
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return np.sort(first), np.argsort(np.argsort(first))[inverse]
 
 
 def spread_edges(
@@ -132,12 +134,12 @@ class NeighborLists:
 
     Examples
     --------
-    >>> lists = search_lists(np.array([[0.0], [1.0], [3.0], [0.0]]), 2, "euclidean", "brute", None, False)
+    >>> lists = KNNGraph(n_neighbors=2).search(np.array([[0.0], [1.0], [3.0], [0.0]]))
     >>> lists.neighbors.tolist(), lists.squared.tolist(), lists.inverse.tolist()
     ([[1, 2], [0, 2], [1, 0]], [[1.0, 9.0], [1.0, 4.0], [4.0, 9.0]], [0, 1, 2, 0])
     >>> part = lists.subset(np.array([2, 3]))
     >>> part.neighbors.tolist(), part.squared.tolist(), part.inverse.tolist()
-    ([[1, -1], [0, -1]], [[9.0, inf], [9.0, inf]], [1, 0])
+    ([[1, -1], [0, -1]], [[9.0, inf], [9.0, inf]], [0, 1])
     """
 
     neighbors: Index
@@ -147,82 +149,26 @@ class NeighborLists:
 
     def subset(self, rows: Index) -> NeighborLists:
         """Cut the lists to some of the rows, which are numbered anew in the order given."""
-        kept, inverse = np.unique(self.inverse[rows], return_inverse=True)
+        first, inverse = _first_and_inverse(self.inverse[rows])
+        kept = self.inverse[rows[first]]
         # The last entry is the target of -1.
         renumbered = np.full(self.neighbors.shape[0] + 1, -1, dtype=np.intp)
         renumbered[kept] = np.arange(kept.size)
         neighbors = renumbered[self.neighbors[kept]]
         squared = np.where(neighbors >= 0, self.squared[kept], np.inf)
-        order = np.argsort(neighbors < 0, axis=1, kind="stable")
-        return NeighborLists(
-            np.take_along_axis(neighbors, order, axis=1),
-            np.take_along_axis(squared, order, axis=1),
-            inverse,
-            self.recall,
-        )
+        return NeighborLists(neighbors, squared, inverse, self.recall).sorted_by(neighbors < 0)
 
-    def graph(self, n_neighbors: int, weights: Weights = "self-tuning", bandwidth: float | None = None) -> sp.csr_array:
-        """Join two rows if either is among the other's first `n_neighbors`.
-
-        Returns
-        -------
-        scipy.sparse.csr_array of shape (N, N)
-            Symmetric, non-negative, zero diagonal.
-        """
-        n_distinct, n_rows = self.neighbors.shape[0], self.inverse.size
-        k = min(n_neighbors, self.neighbors.shape[1])
-        present = self.neighbors[:, :k] >= 0
-        source = np.repeat(np.arange(n_distinct), present.sum(axis=1))
-        target, squared = self.neighbors[:, :k][present], self.squared[:, :k][present]
-        distance = np.sqrt(squared)
-        radius = self._radius_of_distinct(k)
-        if n_distinct < n_rows:
-            source, target, distance = spread_edges((source, target, distance), self.inverse, n_neighbors)
-            radius = radius[self.inverse]
-        value = edge_weights(weights, distance**2, radius[source], radius[target], bandwidth)
-        directed = sp.csr_array(sp.coo_array((value, (source, target)), shape=(n_rows, n_rows)))
-        # Two copies can meet along several edges, which the conversion adds up; the largest single weight is 1.
-        directed.data = np.minimum(directed.data, 1.0)
-        W = sp.csr_array(directed.maximum(directed.T))
-        W.sort_indices()
-        return W
+    def sorted_by(self, keys: NDArray[Any]) -> NeighborLists:
+        """Sort each list by keys of shape (U, k); equal ones keep their order."""
+        order = np.argsort(keys, axis=1, kind="stable")
+        neighbors = np.take_along_axis(self.neighbors, order, axis=1)
+        return replace(self, neighbors=neighbors, squared=np.take_along_axis(self.squared, order, axis=1))
 
     def radius(self, n_neighbors: int) -> NDArray[np.float64]:
         """Return the distance of every row, of shape (N,), to the last of its first `n_neighbors`."""
-        return self._radius_of_distinct(min(n_neighbors, self.neighbors.shape[1]))[self.inverse]
-
-    def _radius_of_distinct(self, k: int) -> NDArray[np.float64]:
-        squared = self.squared[:, :k]
-        return np.asarray(np.sqrt(np.where(np.isfinite(squared), squared, 0.0).max(axis=1, initial=0.0)))
-
-
-def search_lists(
-    columns: Matrix, n_neighbors: int, metric: str, method: Method, n_jobs: int | None, verbose: bool
-) -> NeighborLists:
-    """Find the nearest neighbours among the distinct rows.
-
-    Parameters
-    ----------
-    columns : ndarray or csr_array of shape (N, d)
-        Finite columns, as :class:`~grbb_ext.table.DistanceSpace` makes them.
-    n_neighbors : int
-        k; fewer where there are not as many distinct rows.
-    metric, method, n_jobs, verbose
-        As in :func:`knn_graph`.
-
-    Returns
-    -------
-    NeighborLists
-        Lists of up to k neighbours.
-    """
-    first, inverse = distinct_rows(columns)
-    k = min(n_neighbors, first.size - 1)
-    if k == 0:  # all rows are equal
-        return NeighborLists(np.empty((1, 0), dtype=np.intp), np.empty((1, 0)), inverse)
-    # A copy of all rows is made only where some of them are equal.
-    distinct = columns if first.size == columns.shape[0] else columns[first]
-    neighbors, distances, recall = nearest_neighbors(distinct, k, metric, method, n_jobs, verbose)
-    return NeighborLists(neighbors, distances**2, inverse, recall)
+        squared = self.squared[:, :n_neighbors]
+        radius = np.sqrt(np.where(np.isfinite(squared), squared, 0.0).max(axis=1, initial=0.0))
+        return np.asarray(radius[self.inverse])
 
 
 @dataclass(frozen=True)
@@ -263,23 +209,58 @@ class KNNGraph(Spec):
 
     def __post_init__(self) -> None:
         positive_int(self.n_neighbors, "n_neighbors")
-        check_weights(self.weights)
-        check_method(self.method)
-        if self.scale not in ("auto", "standard", None):
-            raise ValueError(f"scale must be 'auto', 'standard' or None, got {self.scale!r}.")
+        one_of(self.weights, get_args(Weights), "weights")
+        one_of(self.method, get_args(Method), "method")
+        one_of(self.scale, ("auto", "standard", None), "scale")
         if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
             raise ValueError(f"bandwidth must be a positive number, got {self.bandwidth!r}.")
 
-    def search(
-        self, points: Matrix, n_neighbors: int | None = None, *, n_jobs: int | None = None, verbose: bool = False
-    ) -> NeighborLists:
-        """Find the nearest neighbours of every row, `n_neighbors` or more of them where asked for."""
-        k = max(self.n_neighbors, n_neighbors or 0)
-        return search_lists(points, int(k), self.metric, self.method, n_jobs, verbose)
+    @property
+    def n_found(self) -> int:
+        """How many neighbours of each row are searched."""
+        return int(self.n_neighbors)
+
+    def search(self, points: Matrix, *, n_jobs: int | None = None, verbose: bool = False) -> NeighborLists:
+        """Find the nearest neighbours of every row among the distinct ones; fewer where there are not as many.
+
+        Parameters
+        ----------
+        points : ndarray or csr_array of shape (N, d)
+            Finite columns, as :class:`~grbb_ext.table.DistanceSpace` makes them.
+        n_jobs, verbose
+            As in :func:`knn_graph`.
+        """
+        first, inverse = distinct_rows(points)
+        k = min(self.n_found, first.size - 1)
+        if k == 0:  # all rows are equal
+            return NeighborLists(np.empty((1, 0), dtype=np.intp), np.empty((1, 0)), inverse)
+        # A copy of all rows is made only where some of them are equal.
+        distinct = points if first.size == points.shape[0] else points[first]
+        neighbors, distances, recall = nearest_neighbors(distinct, k, self.metric, self.method, n_jobs, verbose)
+        return NeighborLists(neighbors, distances**2, inverse, recall)
 
     def affinity(self, lists: NeighborLists) -> sp.csr_array:
-        """Join two rows if either is among the other's first `n_neighbors`."""
-        return lists.graph(int(self.n_neighbors), self.weights, self.bandwidth)
+        """Join two rows if either is among the other's first `n_neighbors`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of shape (N, N)
+            Symmetric, non-negative, zero diagonal.
+        """
+        n_rows, neighbors = lists.inverse.size, lists.neighbors[:, : self.n_neighbors]
+        present = neighbors >= 0
+        source = np.repeat(np.arange(neighbors.shape[0]), present.sum(axis=1))
+        target, distance = neighbors[present], np.sqrt(lists.squared[:, : self.n_neighbors][present])
+        if neighbors.shape[0] < n_rows:
+            source, target, distance = spread_edges((source, target, distance), lists.inverse, int(self.n_neighbors))
+        radius = lists.radius(self.n_neighbors)
+        value = edge_weights(self.weights, distance**2, radius[source], radius[target], self.bandwidth)
+        directed = sp.csr_array(sp.coo_array((value, (source, target)), shape=(n_rows, n_rows)))
+        # Two copies can meet along several edges, which the conversion adds up; the largest single weight is 1.
+        directed.data = np.minimum(directed.data, 1.0)
+        W = sp.csr_array(directed.maximum(directed.T))
+        W.sort_indices()
+        return W
 
 
 def knn_graph(

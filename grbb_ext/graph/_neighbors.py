@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from grbb_ext._reporting import progress
+from grbb_ext._threads import row_blocks
 from grbb_ext.table import Matrix
 
 Index = NDArray[np.intp]
@@ -34,7 +35,7 @@ class FaissIndex:
         Neighbours that a query will ask for.
     metric : {"euclidean", "cosine"}
         The distance.
-    recall_wanted : float, default=0.98
+    recall_wanted : float
         The number of cells probed is doubled until the recall is at least this.
 
     Attributes
@@ -48,12 +49,12 @@ class FaissIndex:
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float32)
-    >>> index = FaissIndex(X, k=2, metric="euclidean")
+    >>> index = FaissIndex(X, k=2, metric="euclidean", recall_wanted=0.98)
     >>> index.search(X[:3])[0][:, 0].tolist(), index.recall > 0.97
     ([0, 1, 2], True)
     """
 
-    def __init__(self, X: NDArray[np.floating[Any]], k: int, metric: str, recall_wanted: float = 0.98) -> None:
+    def __init__(self, X: NDArray[np.floating[Any]], k: int, metric: str, recall_wanted: float) -> None:
         import faiss
 
         self._k, self._cosine = k, metric == "cosine"
@@ -67,12 +68,14 @@ class FaissIndex:
 
         sample = rows[random.choice(n_rows, min(n_rows, _RECALL_SAMPLE), replace=False)]
         _, truth = faiss.knn(sample, rows, k)
-        self._index.nprobe = 1
-        self.recall = _recall(self._index.search(sample, k)[1], truth)
-        while self._index.nprobe < self.n_cells and self.recall < recall_wanted:
-            self._index.nprobe = min(2 * self._index.nprobe, self.n_cells)
-            self.recall = _recall(self._index.search(sample, k)[1], truth)
-        self.n_probed = int(self._index.nprobe)
+        self.n_probed = 1
+        while True:
+            self._index.nprobe = self.n_probed
+            found = self._index.search(sample, k)[1]
+            self.recall = float((found[:, :, None] == truth[:, None, :]).any(axis=1).mean())
+            if self.n_probed == self.n_cells or self.recall >= recall_wanted:
+                break
+            self.n_probed = min(2 * self.n_probed, self.n_cells)
         _log.info(
             "%d neighbours among %d rows by faiss: recall %.3f on %d of them, %d of %d cells probed.",
             *(k, n_rows, self.recall, sample.shape[0], self.n_probed, self.n_cells),
@@ -94,24 +97,14 @@ class FaissIndex:
         return rows
 
 
-def _recall(found: Index, truth: Index) -> float:
-    return float((found[:, :, None] == truth[:, None, :]).any(axis=1).mean())
-
-
 Method = Literal["auto", "brute", "tree", "faiss"]
 
 # Brute force is quadratic: at 20,000 rows it takes about a second on two cores, at 100,000 half a minute.
 _EXACT_UP_TO = 20_000
-_ROWS_PER_BLOCK = 4096
 _MORE_FOR_TIES = 6
+_RECALL = 0.98
 # A row takes the mean of nodes: whether a few of them are the next best makes no difference, and half of the time.
 _RECALL_OF_NODES = 0.9
-
-
-def check_method(method: str) -> None:
-    """Raise at a name that is none of ours."""
-    if method not in get_args(Method):
-        raise ValueError(f"method must be 'auto', 'brute', 'tree' or 'faiss', got {method!r}.")
 
 
 def choose_method(X: Matrix, metric: str, method: Method) -> Literal["brute", "tree", "faiss"]:
@@ -169,47 +162,19 @@ def nearest_neighbors(
     >>> nearest_neighbors(rows, 1, "euclidean", "brute", None, False)[0].ravel().tolist()
     [1, 0, 1]
     """
-    chosen = choose_method(X, metric, method)
-    exact_afterwards = metric == "euclidean" and not isinstance(X, sp.csr_array)
-    if exact_afterwards:
-        # Both searches expand |a - b|^2, which loses the distance of close rows that lie far from the origin.
-        X = X - X.mean(axis=0)
     # Which of several rows at the same distance a search finds depends on threads and blocks: a few more are found, and
     # ties are settled by row number.
     wanted = min(n_neighbors + 1 + _MORE_FOR_TIES, X.shape[0])
-    if chosen == "faiss":
-        found, distances, recall = _approximate(X, wanted, metric, verbose)
-    else:
-        recall = 1.0
-        found, distances = _exact(X, wanted, metric, "auto" if chosen == "tree" else "brute", n_jobs, verbose)
-    if exact_afterwards:
-        # What centring leaves of that error, a difference per neighbour removes.
-        distances = _exact_distances(X, found)
+    index = NodeIndex(X, wanted, metric, method, n_jobs, _RECALL)
+    todo = row_blocks(X.shape[0], index.rows_per_block)
+    blocks = [index.search(X[rows]) for rows in progress(todo, len(todo), "nearest neighbours", verbose)]
+    found, distances = (np.vstack(parts) for parts in zip(*blocks, strict=True))
+    if index.mean is not None:
+        # What centring leaves of the error of expanding |a - b|^2, a difference per neighbour removes.
+        distances = _exact_distances(X - index.mean, found)
     distances = np.where(found == np.arange(found.shape[0])[:, None], np.inf, distances)  # a row is not its neighbour
     order = np.lexsort((found, distances), axis=1)[:, :n_neighbors]
-    return np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1), recall
-
-
-def _exact(
-    X: Matrix, k: int, metric: str, algorithm: str, n_jobs: int | None, verbose: bool
-) -> tuple[Index, NDArray[np.float64]]:
-    index = NearestNeighbors(n_neighbors=k, metric=metric, algorithm=algorithm, n_jobs=n_jobs).fit(X)
-    starts = range(0, X.shape[0], _ROWS_PER_BLOCK)
-    blocks = [
-        index.kneighbors(X[start : start + _ROWS_PER_BLOCK])
-        for start in progress(starts, len(starts), "nearest neighbours", verbose)
-    ]
-    return np.vstack([found for _, found in blocks]), np.vstack([d for d, _ in blocks]).astype(np.float64)
-
-
-def _approximate(X: Matrix, k: int, metric: str, verbose: bool) -> tuple[Index, NDArray[np.float64], float]:
-    index = FaissIndex(X, k, metric)
-    starts = range(0, X.shape[0], 16 * _ROWS_PER_BLOCK)
-    blocks = [
-        index.search(X[start : start + starts.step])
-        for start in progress(starts, len(starts), "nearest neighbours", verbose)
-    ]
-    return np.vstack([found for found, _ in blocks]), np.vstack([d for _, d in blocks]), index.recall
+    return np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1), index.recall
 
 
 class NodeIndex:
@@ -223,6 +188,18 @@ class NodeIndex:
         k, at most M.
     metric, method, n_jobs
         As in :func:`nearest_neighbors`.
+    recall_wanted : float, default=0.9
+        As in :class:`FaissIndex`, where that is the search.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,) or None
+        What rows are centred by: both searches expand |a - b|^2, which loses the distance of close rows that lie far
+        from the origin. None for sparse rows and other metrics than the Euclidean one.
+    recall : float
+        Share of the true neighbours that are found; 1 where the search is exact.
+    rows_per_block : int
+        A good number of rows for one search.
 
     Examples
     --------
@@ -232,14 +209,25 @@ class NodeIndex:
     ([[2, 1], [0, 1]], [[0.5, 1.5], [0.0, 1.0]])
     """
 
-    def __init__(self, nodes: Matrix, n_neighbors: int, metric: str, method: Method, n_jobs: int | None) -> None:
+    recall = 1.0
+    rows_per_block = 4096
+
+    def __init__(
+        self,
+        nodes: Matrix,
+        n_neighbors: int,
+        metric: str,
+        method: Method,
+        n_jobs: int | None,
+        recall_wanted: float = _RECALL_OF_NODES,
+    ) -> None:
         chosen = choose_method(nodes, metric, method)
-        # Both searches lose the distance of close rows that lie far from the origin.
-        center = metric == "euclidean" and not isinstance(nodes, sp.csr_array)
-        self._mean = nodes.mean(axis=0) if center else None
+        self.mean = nodes.mean(axis=0) if metric == "euclidean" and not sp.issparse(nodes) else None
         nodes = self._centered(nodes)
-        self._faiss = FaissIndex(nodes, n_neighbors, metric, _RECALL_OF_NODES) if chosen == "faiss" else None
-        if self._faiss is None:
+        self._faiss = FaissIndex(nodes, n_neighbors, metric, recall_wanted) if chosen == "faiss" else None
+        if self._faiss is not None:
+            self.recall, self.rows_per_block = self._faiss.recall, 16 * self.rows_per_block
+        else:
             algorithm = "auto" if chosen == "tree" else "brute"
             self._exact = NearestNeighbors(
                 n_neighbors=n_neighbors, metric=metric, algorithm=algorithm, n_jobs=n_jobs
@@ -253,14 +241,12 @@ class NodeIndex:
         return found, distances.astype(np.float64)
 
     def _centered(self, X: Matrix) -> Matrix:
-        return X if self._mean is None else X - self._mean
+        return X if self.mean is None else X - self.mean
 
 
 def _exact_distances(X: Matrix, neighbors: Index) -> NDArray[np.float64]:
     distances = np.empty(neighbors.shape)
-    block = max(1, 2**22 // max(1, X.shape[1]) // neighbors.shape[1])
-    for start in range(0, X.shape[0], block):
-        rows = slice(start, start + block)
+    for rows in row_blocks(X.shape[0], max(1, 2**22 // max(1, X.shape[1]) // neighbors.shape[1])):
         difference = X[rows, None, :] - X[neighbors[rows]]
         distances[rows] = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference, dtype=np.float64))
     return distances

@@ -96,6 +96,11 @@ class RefinedGraph(KNNGraph):
                 f"max_features is a share of the columns, above 0 and at most 1; got {self.max_features!r}."
             )
 
+    @property
+    def n_found(self) -> int:
+        """How many neighbours of each row are searched: the candidates."""
+        return int(max(self.n_neighbors, self.n_candidates))
+
     def for_rows(self, n_rows: int) -> RefinedGraph:
         """Fill in what depends on the number of rows: much work where it is cheap, little where rows are many."""
         n_passes, n_trees = (2, 100) if n_rows <= self.max_samples else (1, 50)
@@ -186,8 +191,7 @@ class PreparedGraph:
 
     def _searched(self) -> PreparedGraph:
         assert self.spec is not None
-        more = self.spec.n_candidates if isinstance(self.spec, RefinedGraph) else None
-        lists = self.spec.search(self.points, more, n_jobs=self.n_jobs, verbose=self.verbose)
+        lists = self.spec.search(self.points, n_jobs=self.n_jobs, verbose=self.verbose)
         return replace(self, lists=lists, W=self.spec.affinity(lists))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext._checks import one_of
 from grbb_ext._reporting import warn_caller
 from grbb_ext._spec import read_spec
 from grbb_ext.graph import GRAPHS, KNNGraph, PreparedGraph, RefinedGraph, SharedGraph, laplacian, prepare_graph
@@ -22,7 +24,7 @@ from grbb_ext.labels import (
     read_labels,
 )
 from grbb_ext.objective._objective import GRBBObjective, UnreachableRowsWarning
-from grbb_ext.propagation import PROPAGATIONS, Propagation, PropagationSpec, Smooth
+from grbb_ext.propagation import PROPAGATIONS, PropagationSpec, Smooth
 from grbb_ext.rules import (
     RULES,
     Corrected,
@@ -75,15 +77,20 @@ class Recipe:
     def read(
         cls,
         *,
-        graph: Any = None,
-        teacher: Any = None,
-        propagation: Any = None,
-        rule: Any = None,
         preset: Literal["paper"] | None = None,
         lam: float | None = None,
-        **more: Any,
+        class_weight: ClassWeight = None,
+        random_state: int = 0,
+        **asked: Any,
     ) -> Recipe:
         """Read names and specs, fill in what a rule implies, and refuse contradictions.
+
+        Parameters
+        ----------
+        preset, lam, class_weight, random_state
+            As in :func:`grbb_objective`.
+        **asked
+            What :meth:`part` takes.
 
         Examples
         --------
@@ -91,35 +98,33 @@ class Recipe:
         >>> recipe.propagation.kind, recipe.graph.weights
         ('harmonic', 'binary')
         """
-        if preset not in (None, "paper"):
-            raise ValueError(f"preset must be 'paper' or None, got {preset!r}.")
+        one_of(preset, ("paper", None), "preset")
         if preset == "paper":
-            _refuse_beside_preset(rule=rule, propagation=propagation, graph=graph)
-            rule = "paper" if rule is None else rule
-        spec = _read_rule(rule)
+            _refuse_beside_preset(asked)
+            asked["rule"] = asked.get("rule") or "paper"
+        rule, propagation = cls.part("rule", **asked), cls.part("propagation", **asked)
         if lam is not None:
-            spec = spec.replace(lam=lam)
-        if isinstance(spec, Laplacian) and spec.lam == 0:
+            rule = rule.replace(lam=lam)
+        if isinstance(rule, Laplacian) and rule.lam == 0:
             raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
-        operator = _read_propagation(propagation, spec)
-        if isinstance(spec, Corrected) and spec.newton and not operator.made.stochastic:
+        if isinstance(rule, Corrected) and rule.newton and not propagation.made.stochastic:
             raise ValueError(
-                f"rule='corrected' propagates curvatures, which {operator.kind!r} can turn negative. "
+                f"rule='corrected' propagates curvatures, which {propagation.kind!r} can turn negative. "
                 "Use propagation='nonlocal' or 'harmonic', or rule=Corrected(hessian='unit')."
             )
-        if teacher is not None and not isinstance(spec, Targets):
-            raise ValueError(f"rule={spec.name!r} has no teacher: leave teacher out, or use rule='targets'.")
-        return cls(spec, operator, _read_graph(graph, spec, operator), _read_teacher(teacher), **more)
+        if asked.get("teacher") is not None and not isinstance(rule, Targets):
+            raise ValueError(f"rule={rule.name!r} has no teacher: leave teacher out, or use rule='targets'.")
+        graph = cls.part("graph", **asked)
+        if isinstance(graph, RefinedGraph):
+            if isinstance(rule, Labeled):
+                raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
+            if not (isinstance(rule, Targets) and isinstance(propagation, Smooth)):
+                # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
+                graph = graph.replace(max_nodes=None)
+        return cls(rule, propagation, graph, cls.part("teacher", **asked), class_weight, random_state)
 
     @staticmethod
-    def part(
-        name: str,
-        *,
-        graph: Any = None,
-        teacher: Any = None,
-        propagation: Any = None,
-        rule: Any = None,
-    ) -> Any:
+    def part(name: str, *, graph: Any = None, teacher: Any = None, propagation: Any = None, rule: Any = None) -> Any:
         """Return what one of the options stands for, whether or not it goes with the others.
 
         Examples
@@ -127,12 +132,23 @@ class Recipe:
         >>> Recipe.part("graph", rule="paper").weights, Recipe.part("rule", rule="laplacian")
         ('binary', Laplacian(lam=0.0))
         """
-        spec = _read_rule(rule)
-        if name == "graph":
-            return _named_graph(graph, spec)
         if name == "teacher":
-            return _read_teacher(teacher)
-        return spec if name == "rule" else _read_propagation(propagation, spec)
+            if isinstance(teacher, Teacher):
+                return teacher
+            teacher = Committee(experts=tuple(teacher)) if isinstance(teacher, list | tuple) else teacher
+            asked = "committee" if teacher is None else teacher
+            return read_spec(asked, TEACHERS, Committee, "teacher", " or a fitted Teacher")
+        spec = read_spec("targets" if rule is None else rule, RULES, RuleSpec, "rule")
+        if name == "rule":
+            return spec
+        if name == "propagation":
+            asked = propagation if propagation is not None else spec.propagation or "harmonic"
+            return read_spec(asked, PROPAGATIONS, PropagationSpec, "propagation")
+        if graph is None or (isinstance(spec, Paper) and isinstance(graph, str) and graph == "knn"):
+            graph = spec.graph
+        if isinstance(graph, str) and graph not in _GRAPHS:
+            raise ValueError(f"graph must be 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
+        return _GRAPHS[graph] if isinstance(graph, str) else graph
 
     @property
     def needs_graph(self) -> bool:
@@ -140,56 +156,12 @@ class Recipe:
         return self.rule.needs_graph and not (isinstance(self.teacher, Teacher) and self.rule.lam == 0)
 
 
-def _refuse_beside_preset(**given: Any) -> None:
-    meant = {"rule": (None, "paper"), "propagation": (None, "harmonic"), "graph": (None, "knn")}
-    for name, value in given.items():
-        fits = isinstance(value, str | None) and value in meant[name]
-        if name == "rule":
-            fits = fits or isinstance(value, Paper)
-        if name == "graph":
-            fits = fits or not isinstance(value, str | RefinedGraph)
-        if not fits:
-            raise ValueError(f"preset='paper' means {name}={meant[name][1]!r}, got {value!r}. Leave one of them out.")
-
-
-def _read_rule(rule: Any) -> RuleSpec:
-    return read_spec("targets" if rule is None else rule, RULES, RuleSpec, "rule")
-
-
-def _read_propagation(propagation: Any, rule: RuleSpec) -> PropagationSpec:
-    asked = propagation if propagation is not None else rule.propagation or "harmonic"
-    return read_spec(asked, PROPAGATIONS, PropagationSpec, "propagation")
-
-
-def _named_graph(graph: Any, rule: RuleSpec) -> Any:
-    if graph is None or (isinstance(rule, Paper) and isinstance(graph, str) and graph == "knn"):
-        graph = rule.graph
-    if isinstance(graph, str):
-        if graph not in _GRAPHS:
-            raise ValueError(f"graph must be 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
-        graph = _GRAPHS[graph]
-    return graph
-
-
-def _read_graph(graph: Any, rule: RuleSpec, propagation: PropagationSpec) -> Any:
-    graph = _named_graph(graph, rule)
-    if isinstance(graph, RefinedGraph):
-        if rule.name == "labeled":
-            raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
-        if not (isinstance(rule, Targets) and isinstance(propagation, Smooth)):
-            # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
-            graph = graph.replace(max_nodes=None)
-    return graph
-
-
-def _read_teacher(teacher: Any) -> Committee | Teacher:
-    if isinstance(teacher, Teacher):
-        return teacher
-    if isinstance(teacher, list | tuple):
-        return Committee(experts=tuple(teacher))
-    return read_spec(
-        "committee" if teacher is None else teacher, TEACHERS, Committee, "teacher", " or a fitted Teacher"
-    )
+def _refuse_beside_preset(asked: Mapping[str, Any]) -> None:
+    for name, meant in {"rule": "paper", "propagation": "harmonic", "graph": "knn"}.items():
+        value = asked.get(name)
+        also = {"rule": isinstance(value, Paper), "graph": not isinstance(value, str | RefinedGraph)}
+        if not (value is None or also.get(name) or (isinstance(value, str) and value == meant)):
+            raise ValueError(f"preset='paper' means {name}={meant!r}, got {value!r}. Leave one of them out.")
 
 
 def grbb_objective(
@@ -327,14 +299,15 @@ def assemble(
     GRBBObjective
     """
     lesson = _taught(recipe, labels, prepared)
-    operator = lesson.propagation
-    W = prepared.W if operator is None else operator.W  # one copy serves both
-    unreachable = np.empty(0, dtype=np.intp)
-    if operator is not None:
-        unreachable = np.flatnonzero(~operator.reachable)
-        _warn_unreachable(unreachable.size, labels.n_rows)
-    parts = _rule_parts(recipe, labels, weight, operator, W, unreachable, lesson.targets)
-    return GRBBObjective(recipe, labels, weight, prepared, lesson, parts)
+    if lesson.unreachable.size:
+        warn_caller(
+            f"{lesson.unreachable.size} of {labels.n_rows} rows lie in a component of the graph without a label and "
+            "get gradient 0 (obj.unreachable_ names them). Raise n_neighbors, or label a row of each component.",
+            UnreachableRowsWarning,
+        )
+    return GRBBObjective(
+        recipe, labels, weight, prepared, lesson, _rule_parts(recipe, labels, weight, prepared, lesson)
+    )
 
 
 def _taught(recipe: Recipe, labels: Labels, prepared: PreparedGraph) -> Lesson:
@@ -358,8 +331,7 @@ def _taught(recipe: Recipe, labels: Labels, prepared: PreparedGraph) -> Lesson:
 def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) -> Lesson:
     if prepared.table is None:
         raise ValueError("A fitted teacher predicts targets from the columns of X: pass X.")
-    mine, theirs = labels.classes, teacher.labels.classes
-    mine, theirs = (None if classes is None else classes.tolist() for classes in (mine, theirs))
+    mine, theirs = (None if one.classes is None else one.classes.tolist() for one in (labels, teacher.labels))
     if mine != theirs:
         raise ValueError(
             f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
@@ -370,45 +342,21 @@ def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) ->
     return Lesson(q, teacher)
 
 
-def _warn_unreachable(n_unreachable: int, n_rows: int) -> None:
-    if n_unreachable:
-        warn_caller(
-            f"{n_unreachable} of {n_rows} rows lie in a component of the graph without a label and get gradient 0 "
-            "(obj.unreachable_ names them). Raise n_neighbors, or label a row of each component.",
-            UnreachableRowsWarning,
-        )
-
-
 def _rule_parts(
-    recipe: Recipe,
-    labels: Labels,
-    weight: NDArray[np.float64] | None,
-    operator: Propagation | None,
-    W: sp.csr_array | None,
-    unreachable: NDArray[np.intp],
-    q: NDArray[np.float64] | None,
+    recipe: Recipe, labels: Labels, weight: NDArray[np.float64] | None, prepared: PreparedGraph, lesson: Lesson
 ) -> RuleParts:
-    rule, rows = recipe.rule, labels.labeled
+    rule, rows, operator, q = recipe.rule, labels.labeled, lesson.propagation, lesson.targets
     of_class = class_weights(recipe.class_weight, labels)
     of_row = np.ones(labels.n_rows) if weight is None else weight
     weight_l = of_row[rows] * (1.0 if of_class is None else mixed_weight(labels.targets, of_class))
-    laplacian_of_all = isinstance(rule, Laplacian)
-    lam = 0.0 if laplacian_of_all else rule.lam
-    L = laplacian(W) if lam > 0 or laplacian_of_all else None
-    labeled = LabeledGradient(
-        labels.loss,
-        labels.targets,
-        weight_l,
-        rows,
-        np.arange(rows.size),
-        lam,
-        sp.csr_array(L[rows]) if lam > 0 and L is not None else None,
-        L.diagonal()[rows] if lam > 0 and L is not None else None,
-    )
+    labeled = LabeledGradient(labels.loss, labels.targets, weight_l, rows, np.arange(rows.size))
+    L = laplacian(prepared.W if operator is None else operator.W) if rule.lam > 0 else None
+    if L is not None and not isinstance(rule, Laplacian):
+        labeled = replace(labeled, lam=rule.lam, L_l=sp.csr_array(L[rows]), degree=L.diagonal()[rows])
     if isinstance(rule, Targets):
         assert q is not None
         of_row = of_row * (1.0 if of_class is None else mixed_weight(q, of_class))
-        of_row[unreachable] = 0.0
+        of_row[lesson.unreachable] = 0.0
         weights = None if (of_row == 1.0).all() else of_row.astype(np.float32)
         return RuleParts(labeled, targets=_frozen(q.astype(np.float32)), weights=weights)
     if weight is not None and weight.max() > _LARGEST_SQUARED_WEIGHT and not isinstance(rule, Labeled):
@@ -416,13 +364,12 @@ def _rule_parts(
             f"sample_weight holds {weight.max():.3g}; rule={rule.name!r} multiplies weights of labelled and unlabelled "
             f"rows, which single precision takes up to {_LARGEST_SQUARED_WEIGHT:g}. Divide the weights by a constant."
         )
-    parts = RuleParts(labeled, unreachable=unreachable, weights=None if weight is None else weight.astype(np.float32))
-    if laplacian_of_all:
-        assert operator is not None
-        reached = sp.diags_array(operator.reachable.astype(np.float64))
-        return replace(parts, L=sp.csr_array(reached @ L))
+    weights = None if weight is None else weight.astype(np.float32)
+    parts = RuleParts(labeled, unreachable=lesson.unreachable, weights=weights)
     if operator is None:
         return parts
+    if isinstance(rule, Laplacian):
+        return replace(parts, L=sp.csr_array(sp.diags_array(operator.reachable.astype(np.float64)) @ L))
     return replace(parts, extend=DenseOperator(_frozen(operator.dense())))
 
 

@@ -75,17 +75,15 @@ class GRBBObjective:
         parts: RuleParts,
     ) -> None:
         self._recipe, self._labels, self._weight, self._prepared = recipe, labels, weight, prepared
-        self._parts, self._rule = parts, recipe.rule.build(parts)
+        self._parts = parts
         self.classes_, self.loss_, self.labeled_ = labels.classes, labels.loss, labels.labeled
         self.n_rows_, self.n_outputs_, self.unlabeled_ = labels.n_rows, labels.n_outputs, labels.unlabeled
         self.labeled_targets_, self.labeled_weight_ = labels.targets, parts.labeled.weights
         self.lam_, self.targets_ = recipe.rule.lam, parts.targets
         self.propagation_, self.refinement_, self.teacher_ = lesson.propagation, lesson.refinement, lesson.teacher
         self.evidence_ = None if lesson.teacher is None else lesson.teacher.evidence
-        operator = lesson.propagation
-        self.graph_ = prepared.W if operator is None else operator.W
-        reachable = np.ones(labels.n_rows, dtype=bool) if operator is None else operator.reachable
-        self.unreachable_: NDArray[np.intp] = np.flatnonzero(~reachable)
+        self.graph_ = prepared.W if lesson.propagation is None else lesson.propagation.W
+        self.unreachable_ = lesson.unreachable
 
     def __call__(self, raw_scores: ArrayLike, data: Any = None) -> tuple[Floats, Floats]:
         """Return gradient and hessian of every row.
@@ -106,7 +104,7 @@ class GRBBObjective:
         if data is not None:
             check_start(H, data, self._labels)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            gradient, hessian = self._rule(H)
+            gradient, hessian = self._recipe.rule.gradients(self._parts, H)
         check_gradients(gradient, hessian)
         return gradient, hessian
 

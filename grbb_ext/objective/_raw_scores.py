@@ -52,7 +52,7 @@ def check_raw_scores(raw_scores: ArrayLike, n_rows: int, n_outputs: int, *, sing
 
 def _all_finite(values: Floats) -> bool:
     # The sum is one pass and is finite unless an entry is not (or it overflows, which the second look settles).
-    with np.errstate(invalid="ignore"):  # both infinities
+    with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum(dtype=np.float64)
     return bool(np.isfinite(total) or np.isfinite(values).all())
 

@@ -1,9 +1,15 @@
 """The extension of values from labelled rows to all rows: the operator P, its specs and its solvers."""
 
-from grbb_ext.propagation._base import Propagation, PropagationSpec
-from grbb_ext.propagation._harmonic import Harmonic, HarmonicPropagation, Nonlocal, NonlocalPropagation
+from grbb_ext.propagation._base import Propagation, PropagationSpec, without_cached
+from grbb_ext.propagation._laplacian import (
+    Harmonic,
+    HarmonicPropagation,
+    Nonlocal,
+    NonlocalPropagation,
+    Poisson,
+    PoissonPropagation,
+)
 from grbb_ext.propagation._nodes import AnchorNodes, NodePropagation, Nodes, among_all, node_matrix, reachable_shares
-from grbb_ext.propagation._poisson import Poisson, PoissonPropagation
 from grbb_ext.propagation._smooth import Smooth, SmoothPropagation
 from grbb_ext.propagation._solvers import ConjugateGradientSolver, DirectSolver, SolverError
 
@@ -36,4 +42,5 @@ __all__ = [
     "among_all",
     "node_matrix",
     "reachable_shares",
+    "without_cached",
 ]

@@ -82,6 +82,12 @@ class PropagationSpec(Spec):
         return self.made(W, labeled, self, n_jobs=n_jobs, verbose=verbose)
 
 
+def without_cached(made: Any) -> dict[str, Any]:
+    """Return the state of an object without its cached properties: what ``__getstate__`` may be."""
+    cached = [name for name in vars(made) if isinstance(getattr(type(made), name, None), cached_property)]
+    return {name: value for name, value in vars(made).items() if name not in cached}
+
+
 class Propagation(ABC):
     r"""A linear map from values on the n labelled rows to all N rows, :math:`\bar P = [I; P]`.
 
@@ -199,25 +205,18 @@ class Propagation(ABC):
     def _extend_free(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P @ values on the free rows, for values of shape (n, K)."""
 
-    @abstractmethod
-    def _prepare(self) -> None:
-        """Make what all blocks of columns share, before several threads ask for it."""
-
     def _fill_dense(self, P_bar: NDArray[np.float32]) -> None:
         identity = np.eye(self.labeled.size)
-        self._prepare()
+        self._extend_free(identity[:, :1])  # makes what all blocks share, before several threads ask for it
 
         def fill(block: slice) -> None:
             P_bar[self.free, block] = self._extend_free(identity[:, block])
 
         self._each_block(fill, f"{self.kind} operator")
 
-    def _each_block(self, work: Callable[[slice], None], description: str) -> None:
+    def _each_block(self, work: Callable[[slice], None], description: str, blocks: list[slice] | None = None) -> None:
         """Do `work` on blocks of labelled columns, on all cores: the sparse kernels release the interpreter."""
-        n = self.labeled.size
-        self._on_all_cores(work, row_blocks(n, COLUMNS_PER_BLOCK), description)
-
-    def _on_all_cores(self, work: Callable[[slice], None], blocks: list[slice], description: str) -> None:
+        blocks = row_blocks(self.labeled.size, COLUMNS_PER_BLOCK) if blocks is None else blocks
         # SuperLU is fast at the sizes it is chosen for and keeps its state in the factor: it stays on one thread.
         n_jobs = 1 if self._direct else self.n_jobs
         in_threads(work, blocks, n_jobs=n_jobs, description=description, verbose=self.verbose)
@@ -243,10 +242,7 @@ class Propagation(ABC):
                 f"The rows of P sum to 1 only within {error:.1e} (wanted {self._allowed:.1e}). {ILL_CONDITIONED}"
             )
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Factorisations do not pickle; they are made again when needed.
-        cached = [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]
-        return {name: value for name, value in vars(self).items() if name not in cached}
+    __getstate__ = without_cached  # factorisations do not pickle; they are made again when needed
 
 
 def distance_from_one(sums: NDArray[np.float64]) -> float:

@@ -12,7 +12,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from grbb_ext._checks import positive_int
 from grbb_ext._threads import row_blocks
-from grbb_ext.graph import NodeIndex, edge_weights, nearest_neighbors
+from grbb_ext.graph import KNNGraph, NodeIndex, edge_weights
 from grbb_ext.propagation._base import Propagation, PropagationSpec
 from grbb_ext.propagation._smooth import Kernel, Smooth, SmoothPropagation
 from grbb_ext.table import DistanceSpace, Table
@@ -287,18 +287,12 @@ class AnchorNodes(Nodes):
 
     def _graph(self, labeled: NDArray[np.floating[Any]], n_neighbors: int) -> sp.csr_array:
         """Join anchors to their nearest anchors, and each labelled row to its own, with self-tuning weights."""
-        A = self.anchors.shape[0]
-        neighbors, distances, _ = nearest_neighbors(self.anchors, n_neighbors, "euclidean", "brute", None, False)
-        radius = distances[:, -1]
-        source, target, distance = np.repeat(np.arange(A), n_neighbors), neighbors.ravel(), distances.ravel()
-        among = edge_weights("self-tuning", distance**2, radius[source], radius[target], None)
+        spec = KNNGraph(n_neighbors, method="brute")
+        lists = spec.search(self.anchors)
         hooks, reach = self._index.search(labeled)
-        n, s = hooks.shape
-        hung = edge_weights("self-tuning", reach.ravel() ** 2, np.repeat(reach[:, -1], s), radius[hooks.ravel()], None)
-        i = np.concatenate([source, A + np.repeat(np.arange(n), s)])
-        j = np.concatenate([target, hooks.ravel()])
-        directed = sp.csr_array((np.concatenate([among, hung]), (i, j)), shape=(A + n, A + n))
-        return sp.csr_array(directed.maximum(directed.T))
+        weight = edge_weights(spec.weights, reach**2, reach[:, -1:], lists.radius(n_neighbors)[hooks], None)
+        hung = node_matrix(hooks, weight, self.anchors.shape[0])
+        return sp.csr_array(sp.block_array([[spec.affinity(lists), hung.T], [hung, None]], format="csr"))
 
 
 def _centers(rows: Any, n_anchors: int, seed: int) -> NDArray[np.floating[Any]]:

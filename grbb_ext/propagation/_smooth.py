@@ -80,9 +80,6 @@ class SmoothPropagation(Propagation):
         """The shift in use."""
         return self._kernel.tau
 
-    def _prepare(self) -> None:
-        _ = self._kernel
-
     @cached_property
     def _kernel(self) -> Kernel:
         L_n = normalized_laplacian(self.W)
@@ -99,12 +96,9 @@ class SmoothPropagation(Propagation):
             tau /= 4
 
     def _kernel_at(self, tau: float, L_n: sp.csr_array) -> Kernel:
-        power = self._power(tau, L_n, self.labeled)
-        rough = power
-        if self.spec.solver == "auto" and isinstance(power, ChebyshevPower):
-            rough = ChebyshevPower(
-                L_n.astype(np.float32), self.labeled, tau, self.power, max(self.spec.tol, _ROUGH_TOL)
-            )
+        power = rough = self._power(tau, L_n, self.labeled)
+        if self.spec.solver == "auto" and self._by_chebyshev:
+            rough = self._power(tau, L_n, self.labeled, rough=True)
         n = self.labeled.size
         K_ll = np.empty((n, n))
 
@@ -116,10 +110,15 @@ class SmoothPropagation(Propagation):
         K_ll = scale * 0.5 * (K_ll + K_ll.T)
         return Kernel(tau, scale, power, K_ll, cho_factor(K_ll + self.noise * np.eye(n)))
 
-    def _power(self, tau: float, L_n: sp.csr_array, rows: NDArray[np.intp]) -> Apply:
+    @property
+    def _by_chebyshev(self) -> bool:
+        return self.spec.solver in ("auto", "chebyshev") and not self._direct
+
+    def _power(self, tau: float, L_n: sp.csr_array, rows: NDArray[np.intp], *, rough: bool = False) -> Apply:
         r"""Return the map from values on these rows, 0 elsewhere, to :math:`(L_n + \tau I)^{-p}` of them."""
-        if self.spec.solver == "chebyshev" or (self.spec.solver == "auto" and not self._direct):
-            return ChebyshevPower(L_n, rows, tau, self.power, self.spec.tol)
+        if self._by_chebyshev:
+            L_n, tol = (L_n.astype(np.float32), max(self.spec.tol, _ROUGH_TOL)) if rough else (L_n, self.spec.tol)
+            return ChebyshevPower(L_n, rows, tau, self.power, tol)
         solve = self._solve(sp.csr_array(L_n + tau * sp.eye_array(self.n_rows, format="csr")))
 
         def repeated(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -172,20 +171,20 @@ class SmoothPropagation(Propagation):
         def fill(block: slice) -> None:
             product[:, block] = power(values[:, block])
 
-        self._on_all_cores(fill, row_blocks(values.shape[1], width), "kernel product")
+        self._each_block(fill, "kernel product", row_blocks(values.shape[1], width))
         product *= self._kernel.scale
         return product
 
     @cached_property
     def _full_power(self) -> Apply:
-        return self._power(self._kernel.tau, normalized_laplacian(self.W), np.arange(self.n_rows))
+        return self._power_on_all(rough=False)
 
     @cached_property
     def _rough_power(self) -> Apply:
-        if self._direct or self.spec.solver == "cg":
-            return self._full_power
-        L_n = normalized_laplacian(self.W).astype(np.float32)
-        return ChebyshevPower(L_n, np.arange(self.n_rows), self._kernel.tau, self.power, max(self.spec.tol, _ROUGH_TOL))
+        return self._power_on_all(rough=True) if self._by_chebyshev else self._full_power
+
+    def _power_on_all(self, *, rough: bool) -> Apply:
+        return self._power(self._kernel.tau, normalized_laplacian(self.W), np.arange(self.n_rows), rough=rough)
 
     def leave_one_out(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Predict the value of each labelled row from those of the others.

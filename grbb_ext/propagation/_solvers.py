@@ -85,7 +85,7 @@ class ConjugateGradientSolver:
         worst = float(np.sqrt((squared_residual / np.maximum(target, np.finfo(float).tiny)).max())) * self._tol
         raise SolverError(
             f"Conjugate gradients stopped after {self._max_iter} iterations at a relative residual of {worst:.1e} "
-            f"(wanted {self._tol:.1e}). {ILL_CONDITIONED}"
+            f"(wanted {self._tol:.1e}). Pass a larger tol, or solver='direct'. {ILL_CONDITIONED}"
         )
 
 

@@ -7,7 +7,7 @@ from held-out labels (:func:`weigh`). A fitted :class:`Teacher` predicts targets
 
 from grbb_ext.teacher._evidence import Evidence, GraphEvidenceWarning, smoothness, weigh
 from grbb_ext.teacher._forest import ForestExpert
-from grbb_ext.teacher._graph import GraphExpert, GraphNodes, Refinement, refine
+from grbb_ext.teacher._graph import GraphExpert, GraphNodes, Refinement
 from grbb_ext.teacher._targets import centered_labels, finish_targets, sharpened, soft_targets
 from grbb_ext.teacher._teacher import TEACHERS, Committee, Lesson, Teacher, spread, teach
 
@@ -24,7 +24,6 @@ __all__ = [
     "Teacher",
     "centered_labels",
     "finish_targets",
-    "refine",
     "sharpened",
     "smoothness",
     "soft_targets",

@@ -14,9 +14,10 @@ from sklearn.ensemble import ExtraTreesRegressor
 from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.labels import Labels
 from grbb_ext.table import DistanceSpace, Matrix, Table
+from grbb_ext.teacher._trees import MOST_OUTPUTS
 
 # The out-of-bag means rest on about a third of the trees.
-_TREES = 200
+_TREES, _FEWEST_TREES = 200, 25
 # A tree draws no more labels than this, so that the time does not grow with them.
 _MOST_LABELS = 10_000
 
@@ -84,7 +85,7 @@ class ForestExpert:
         X, targets = _columns(table.take(rows), space, None if points is None else points[rows]), labels.targets
         order = _fixed_order(X, targets)
         forest = ExtraTreesRegressor(
-            _TREES,
+            n_trees(labels.n_outputs),
             bootstrap=True,
             max_samples=min(rows.size, _MOST_LABELS),
             oob_score=True,
@@ -134,6 +135,17 @@ class ForestExpert:
 
         in_threads(fill, row_blocks(table.n_rows), n_jobs=n_jobs, description="forest", verbose=verbose)
         return predicted
+
+
+def n_trees(n_outputs: int) -> int:
+    """Return the number of trees: fewer beyond 32 outputs, as each leaf holds a number for each.
+
+    Examples
+    --------
+    >>> n_trees(1), n_trees(32), n_trees(64), n_trees(500)
+    (200, 200, 100, 25)
+    """
+    return max(_FEWEST_TREES, min(_TREES, _TREES * MOST_OUTPUTS // n_outputs))
 
 
 def _columns(table: Table, space: DistanceSpace | None, points: NDArray[np.floating[Any]] | None) -> Matrix:

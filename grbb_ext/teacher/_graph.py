@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,9 @@ from grbb_ext.propagation import (
     Smooth,
     SmoothPropagation,
     among_all,
+    node_matrix,
     reachable_shares,
+    without_cached,
 )
 from grbb_ext.table import CategoryOrder, DistanceSpace, Matrix, Table
 from grbb_ext.teacher._targets import centered_labels, finish_targets, soft_targets
@@ -88,31 +90,29 @@ class GraphNodes(Nodes):
 
     @cached_property
     def _index(self) -> NodeIndex:
-        more = self.spec.n_candidates if isinstance(self.spec, RefinedGraph) else 0
-        k = min(max(self.spec.n_neighbors, more), self.points.shape[0])
+        k = min(self.spec.n_found, self.points.shape[0])
         return NodeIndex(self.points, k, self.spec.metric, self.spec.method, self.n_jobs)
 
     def nearest(self, table: Table) -> tuple[Index, NDArray[np.float32]]:
         """Find the nodes of any rows, with the precision of :func:`hang`; see :meth:`Nodes.nearest`."""
-        X = None if self.ranking is None else self.ranking.order(table)
-        nodes, weight = self.weigh(self.space(table), X)
+        nodes, weight = self.weigh(self.space(table), table)
         return nodes, reachable_shares(nodes, weight.astype(np.float32), self.operator.reachable).astype(np.float32)
 
-    def weigh(self, points: Matrix, X: Matrix | None) -> tuple[Index, NDArray[np.float64]]:
+    def weigh(self, points: Matrix, table: Table) -> tuple[Index, NDArray[np.float64]]:
         """Return the candidates of some rows, of shape (R, C), and their weights, with sum 1 in each row.
 
         Parameters
         ----------
         points : ndarray or csr_array of shape (R, d)
             Columns for the distances.
-        X : ndarray or csr_array of shape (R, c) or None
-            Columns for the trees; None without trees.
+        table : Table
+            The same rows, for the trees.
         """
         nodes, distance = self._index.search(points)
         squared = distance**2
         graphs = [(squared, self.radius)]
         if self.ranking is not None:
-            share = shares(self.ranking.trees.leaves(X), self.ranking.leaves, nodes)
+            share = shares(self.ranking.trees.leaves(self.ranking.order(table)), self.ranking.leaves, nodes)
             graphs.append((closer_where_shared(squared, share), self.ranking.radius))
         weight = np.zeros(nodes.shape)
         for lengths, radius in graphs:
@@ -124,31 +124,48 @@ class GraphNodes(Nodes):
             part = edge_weights(self.spec.weights, length, own, theirs, bandwidth)
             np.put_along_axis(weight, chosen, np.take_along_axis(weight, chosen, axis=1) + part, axis=1)
         weight /= weight.sum(axis=1, keepdims=True)
-        same = self._equals_first(points, nodes[:, 0], distance[:, 0])
-        weight[same] = 0.0
-        weight[same, 0] = 1.0
+        # Distances of a search may miss 0 by rounding.
+        first = nodes[:, 0]
+        same = distance[:, 0] == 0 if sp.issparse(points) else (points == self.points[first]).all(axis=1)
+        _give_all(weight, same)
         return nodes, weight
 
-    def _equals_first(self, points: Matrix, first: Index, distance: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which rows equal their nearest node: distances of a search may miss 0 by rounding."""
-        if sp.issparse(points):
-            return np.asarray(distance == 0)
-        return np.asarray((points == self.points[first]).all(axis=1))
+    def all_rows(self, prepared: PreparedGraph, nodes: Index) -> sp.csr_array:
+        """Return Z of all rows, of shape (N, M) in float32, block by block: a node has weight 1 on itself."""
+        table, points, n_nodes = prepared.table, prepared.points, nodes.size
+        assert table is not None
+        assert points is not None
+        number = np.full(prepared.n_rows, -1, dtype=np.int32)
+        number[nodes] = np.arange(n_nodes)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # An index is made again when needed.
-        return {name: value for name, value in vars(self).items() if name != "_index"}
+        def block_of(block: slice) -> sp.csr_array:
+            found, weight = self.weigh(points[block], table.take(block))
+            is_node = number[block] >= 0
+            found[is_node, 0] = number[block][is_node]
+            _give_all(weight, is_node)
+            Z = node_matrix(found, weight.astype(np.float32), n_nodes)
+            Z.eliminate_zeros()
+            return Z
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        blocks = row_blocks(prepared.n_rows)
+        settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
+        return sp.csr_array(sp.vstack(in_threads(block_of, blocks, description="rows on nodes", **settings)))
+
+    __getstate__ = without_cached  # an index is made again when needed
 
 
-def plain_nodes(prepared: PreparedGraph, operator: Propagation) -> GraphNodes | None:
-    """Return the nodes of a graph without trees, each row a node; None where the graph was given as a matrix."""
+def _give_all(weight: NDArray[np.float64], rows: NDArray[np.bool_]) -> None:
+    """Give some rows weight 1 on the first of their nodes, in place."""
+    weight[rows] = 0.0
+    weight[rows, 0] = 1.0
+
+
+def nodes_of(prepared: PreparedGraph, operator: Propagation, ranking: Ranking | None = None) -> GraphNodes | None:
+    """Return the nodes of a graph, each row a node; None where the graph was given as a matrix."""
     if prepared.spec is None or prepared.lists is None or prepared.space is None:
         return None
     radius = prepared.lists.radius(prepared.spec.n_neighbors)
-    return GraphNodes(operator, prepared.spec, prepared.space, prepared.points, radius, None, prepared.n_jobs)
+    return GraphNodes(operator, prepared.spec, prepared.space, prepared.points, radius, ranking, prepared.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -249,15 +266,7 @@ class Refinement:
         )
 
 
-def refine(
-    prepared: PreparedGraph,
-    labels: Labels,
-    smooth: Smooth,
-    *,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> Refinement:
+def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_state: int = 0) -> Refinement:
     r"""Refine the plain graph by the labels.
 
     .. math:: q \to \text{trees fitted to } q \to S \to
@@ -275,10 +284,6 @@ def refine(
         The operator.
     random_state : int, default=0
         Seed of the trees.
-    n_jobs : int or None, default=None
-        Threads; None takes all cores.
-    verbose : bool, default=False
-        Draw progress bars on what takes more than two seconds.
 
     Returns
     -------
@@ -289,138 +294,79 @@ def refine(
     assert isinstance(prepared.spec, RefinedGraph)
     random = np.random.default_rng(random_state)
     spec = prepared.spec.for_rows(labels.n_rows)
-    passes = _Passes(spec, smooth, random, n_jobs, verbose)
-    nodes = np.arange(labels.n_rows)
-    if prepared.lists is not None:
-        found = passes.run(prepared, labels)
-        operator = found.operator
-    else:
+    on_nodes, labels_on_nodes, nodes = prepared, labels, np.arange(labels.n_rows)
+    if prepared.lists is None:
         assert spec.max_nodes is not None
         nodes = _sample(labels, spec.max_nodes, random)
-        found = passes.run(prepared.thinned(nodes), labels.among(nodes))
-        Z = hang(found.hung, prepared, nodes, n_jobs, verbose)
-        operator = NodePropagation(found.operator, Z, nodes)
-    rows = nodes[found.rows]
+        on_nodes, labels_on_nodes = prepared.thinned(nodes), labels.among(nodes)
+    rows = _sample(labels_on_nodes, spec.max_samples, random)
+    hung, learned, plain_targets = _passes(on_nodes, labels_on_nodes, rows, spec, smooth, random)
+    operator, plain = hung.operator, on_nodes.W
+    assert isinstance(operator, SmoothPropagation)
+    assert plain is not None
+    assert on_nodes.lists is not None
+    edges_kept = (plain.sign() * learned.sign()).nnz / max(1, plain.nnz)
+    if prepared.lists is None:
+        operator = NodePropagation(operator, hung.all_rows(prepared, nodes), nodes)
+        plain = among_all(plain, nodes, labels.n_rows)
+    rows = nodes[rows]
     values, mean = centered_labels(labels.targets, labels.loss)
     extended = operator.extend(values)
     targets = finish_targets(extended, mean, labels.loss)
     targets[labels.labeled] = labels.targets
     unlabeled = ~np.isin(rows, labels.labeled)
+    before, after = plain_targets[unlabeled], targets[rows][unlabeled]
     return Refinement(
         graph=operator.W,
-        plain=found.plain if nodes.size == labels.n_rows else among_all(found.plain, nodes, labels.n_rows),
+        plain=plain,
         propagation=operator,
-        hung=found.hung,
+        hung=hung,
         rows=rows,
         nodes=nodes,
-        recall=found.recall,
-        plain_targets=found.plain_targets,
+        recall=on_nodes.lists.recall,
+        plain_targets=plain_targets,
         extended=extended,
         targets=targets,
-        agreement=_agreement(
-            found.plain_targets[unlabeled], targets[rows][unlabeled], classes=labels.classes is not None
-        ),
-        edges_kept=found.edges_kept,
+        agreement=_agreement(before, after, classes=labels.classes is not None),
+        edges_kept=edges_kept,
         seconds=time.perf_counter() - start,
         settings=spec,
     )
 
 
-class _Refined(NamedTuple):
-    """What the passes leave behind, on the rows that are nodes."""
-
-    operator: SmoothPropagation
-    hung: GraphNodes
-    plain: sp.csr_array
-    rows: Index
-    plain_targets: NDArray[np.float64]
-    edges_kept: float
-    recall: float
-
-
-class _Passes(NamedTuple):
-    """The passes of a refinement, on rows that are all nodes."""
-
-    spec: RefinedGraph
-    smooth: Smooth
-    random: np.random.Generator
-    n_jobs: int | None
-    verbose: bool
-
-    def run(self, prepared: PreparedGraph, labels: Labels) -> _Refined:
-        spec = self.spec
-        assert spec.n_passes is not None
-        assert prepared.table is not None
-        rows = _sample(labels, spec.max_samples, self.random)
-        # Trees need no more than a sample of the rows, and on its small graph a pass costs little.
-        part = prepared if rows.size == labels.n_rows else prepared.thinned(rows)
-        part_labels = labels.among(rows)
-
-        operator = self._propagate(part.W, part_labels)
-        plain_targets = targets = soft_targets(operator, labels.targets, labels.loss)
-        for passed in range(1, spec.n_passes + 1):
-            known = np.flatnonzero(operator.reachable)
-            fitted_rows, fitted_targets = rows[known], targets[known]
-            order = CategoryOrder.fit(prepared.table, fitted_targets, fitted_rows)
-            X = order(prepared.table)
-            trees = TargetTrees(X[fitted_rows], fitted_targets, spec, self.random, self.n_jobs)
-            last = passed == spec.n_passes
-            if last:
-                part, part_labels = prepared, labels
-            assert part.lists is not None
-            leaves = trees.leaves(X if part is prepared else X[rows])
-            ranked = ranked_again(part.lists, leaves, self.n_jobs, self.verbose)
-            learned = spec.affinity(ranked)
-            operator = self._propagate(sp.csr_array(0.5 * (part.W + learned)), part_labels)
-            if not last:
-                targets = soft_targets(operator, labels.targets, labels.loss)
-        assert part.W is not None
-        assert part.lists is not None
-        assert part.space is not None
-        kept = (part.W.sign() * learned.sign()).nnz / max(1, part.W.nnz)
-        hung = GraphNodes(
-            operator,
-            spec,
-            part.space,
-            part.points,
-            part.lists.radius(spec.n_neighbors),
-            Ranking(trees, order, leaves, ranked.radius(spec.n_neighbors)),
-            self.n_jobs,
-        )
-        return _Refined(operator, hung, part.W, rows, plain_targets, kept, ranked.recall)
-
-    def _propagate(self, W: sp.csr_array, labels: Labels) -> SmoothPropagation:
-        made = self.smooth.operator(W, labels.labeled, n_jobs=self.n_jobs, verbose=self.verbose)
-        assert isinstance(made, SmoothPropagation)
-        return made
-
-
-def hang(
-    hung: GraphNodes, prepared: PreparedGraph, nodes: Index, n_jobs: int | None = None, verbose: bool = False
-) -> sp.csr_array:
-    """Return Z of all rows, of shape (N, M) in float32, block by block: a node has weight 1 on itself."""
+def _passes(
+    prepared: PreparedGraph,
+    labels: Labels,
+    rows: Index,
+    spec: RefinedGraph,
+    smooth: Smooth,
+    random: np.random.Generator,
+) -> tuple[GraphNodes, sp.csr_array, NDArray[np.float64]]:
+    """Return the nodes of the refined graph, the re-ranked affinity, and the targets of `rows` before any trees."""
+    settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
+    assert spec.n_passes is not None
     assert prepared.table is not None
-    assert prepared.points is not None
-    n_rows, table, points = prepared.n_rows, prepared.table, prepared.points
-    number = np.full(n_rows, -1, dtype=np.int32)
-    number[nodes] = np.arange(nodes.size)
-
-    def block_of(block: slice) -> tuple[Index, NDArray[np.int32], NDArray[np.float32]]:
-        X = None if hung.ranking is None else hung.ranking.order(table.take(block))
-        found, weight = hung.weigh(points[block], X)
-        own = number[block]
-        is_node = own >= 0
-        found[is_node, 0] = own[is_node]
-        weight[is_node] = 0.0
-        weight[is_node, 0] = 1.0
-        kept = weight > 0
-        return kept.sum(axis=1), found[kept].astype(np.int32), weight[kept].astype(np.float32)
-
-    blocks = in_threads(block_of, row_blocks(n_rows), n_jobs=n_jobs, description="rows on nodes", verbose=verbose)
-    counts, indices, data = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    start_of = np.concatenate([[0], np.cumsum(counts)])
-    kind = np.int32 if start_of[-1] <= np.iinfo(np.int32).max else np.int64
-    return sp.csr_array((data, indices.astype(kind, copy=False), start_of.astype(kind)), shape=(n_rows, nodes.size))
+    # Trees need no more than a sample of the rows, and on its small graph a pass costs little.
+    part = prepared if rows.size == labels.n_rows else prepared.thinned(rows)
+    operator = smooth.operator(part.W, labels.among(rows).labeled, **settings)
+    plain_targets = targets = soft_targets(operator, labels.targets, labels.loss)
+    for passed in range(1, spec.n_passes + 1):
+        known = np.flatnonzero(operator.reachable)
+        order = CategoryOrder.fit(prepared.table, targets[known], rows[known])
+        X = order(prepared.table)
+        trees = TargetTrees(X[rows[known]], targets[known], spec, random, prepared.n_jobs)
+        if passed == spec.n_passes:
+            part, rows = prepared, np.arange(labels.n_rows)
+        leaves = trees.leaves(X if part is prepared else X[rows])
+        assert part.lists is not None
+        ranked = ranked_again(part.lists, leaves, **settings)
+        learned = spec.affinity(ranked)
+        operator = smooth.operator(sp.csr_array(0.5 * (part.W + learned)), labels.among(rows).labeled, **settings)
+        if passed < spec.n_passes:
+            targets = soft_targets(operator, labels.targets, labels.loss)
+    hung = nodes_of(prepared, operator, Ranking(trees, order, leaves, ranked.radius(spec.n_neighbors)))
+    assert hung is not None
+    return hung, learned, plain_targets
 
 
 def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[np.intp]:
@@ -447,13 +393,7 @@ def ranked_again(
     first = np.unique(lists.inverse, return_index=True)[1]
     shared = shared_leaves(codes[:, first], lists.neighbors, n_jobs, verbose)
     squared = closer_where_shared(lists.squared, shared)
-    order = np.argsort(squared, axis=1, kind="stable")
-    return NeighborLists(
-        np.take_along_axis(lists.neighbors, order, axis=1),
-        np.take_along_axis(squared, order, axis=1),
-        lists.inverse,
-        lists.recall,
-    )
+    return replace(lists, squared=squared).sorted_by(squared)
 
 
 def _agreement(a: NDArray[np.float64], b: NDArray[np.float64], *, classes: bool) -> float:

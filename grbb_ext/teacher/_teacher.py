@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from grbb_ext.propagation import Propagation, PropagationSpec, Smooth, SmoothPro
 from grbb_ext.table import Schema, Table, read_table
 from grbb_ext.teacher._evidence import Evidence, smoothness, weigh
 from grbb_ext.teacher._forest import ForestExpert
-from grbb_ext.teacher._graph import GraphExpert, Refinement, plain_nodes, refine
+from grbb_ext.teacher._graph import GraphExpert, Refinement, nodes_of, refine
 from grbb_ext.teacher._targets import centered_labels, finish_targets, sharpened
 
 _EXPERTS = ("graph", "forest")
-_ALONE: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)
@@ -56,17 +55,6 @@ TEACHERS: dict[str, Committee] = {
     "graph": Committee(experts=("graph",)),
     "forest": Committee(experts=("forest",)),
 }
-
-
-class Expert(Protocol):
-    """What a fitted expert has."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    def predict(self, table: Table) -> NDArray[np.float64]:
-        """Predict the targets of any rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +92,7 @@ class Teacher:
     1.0
     """
 
-    experts: tuple[Expert, ...]
+    experts: tuple[GraphExpert | ForestExpert, ...]
     weights: tuple[float, ...]
     labels: Labels
     schema: Schema | None
@@ -202,6 +190,11 @@ class Lesson:
     propagation: Propagation | None = None
     refinement: Refinement | None = None
 
+    @property
+    def unreachable(self) -> NDArray[np.intp]:
+        """The rows that no label reaches; none where there is no operator."""
+        return np.flatnonzero([] if self.propagation is None else ~self.propagation.reachable)
+
 
 def spread(
     prepared: PreparedGraph, labels: Labels, propagation: PropagationSpec, *, random_state: int = 0
@@ -219,15 +212,15 @@ def spread(
     random_state : int, default=0
         Seed of the trees of a refined graph.
     """
-    settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
-    if not isinstance(prepared.spec, RefinedGraph):
-        assert prepared.W is not None
-        return propagation.operator(prepared.W, labels.labeled, **settings), None
-    smooth = propagation if isinstance(propagation, Smooth) else Smooth()
-    refinement = refine(prepared, labels, smooth, random_state=random_state, **settings)
-    if smooth is propagation:
-        return refinement.propagation, refinement
-    return propagation.operator(refinement.graph, labels.labeled, **settings), refinement
+    W, refinement = prepared.W, None
+    if isinstance(prepared.spec, RefinedGraph):
+        smooth = propagation if isinstance(propagation, Smooth) else Smooth()
+        refinement = refine(prepared, labels, smooth, random_state=random_state)
+        W = refinement.graph
+        if smooth is propagation:
+            return refinement.propagation, refinement
+    assert W is not None
+    return propagation.operator(W, labels.labeled, n_jobs=prepared.n_jobs, verbose=prepared.verbose), refinement
 
 
 def teach(
@@ -255,22 +248,21 @@ def teach(
     """
     operator, refinement = spread(prepared, labels, propagation, random_state=random_state)
     graph, of_graph = _graph_expert(prepared, labels, operator, refinement)
-    experts: tuple[Expert, ...] = (graph,)
-    predicted, weights, evidence = [of_graph], _ALONE, None
+    experts: tuple[GraphExpert | ForestExpert, ...] = (graph,)
+    predicted, evidence = [of_graph], None
     # A single label cannot be predicted from others, and without unlabelled rows there is nothing to weigh.
     useful = prepared.table is not None and graph.held_out is not None and operator.free.size > 0
     if "forest" in committee.experts and useful:
         forest, of_forest = _forest_expert(prepared, labels, random_state)
-        experts, predicted = (graph, forest), [of_graph, of_forest]
-        plain = operator.W if refinement is None else refinement.plain
-        assert graph.held_out is not None
-        held_out = {"graph": graph.held_out, "forest": forest.held_out}
-        evidence = weigh(held_out, labels.targets, labels.loss, smoothness(plain, of_forest))
-        weights = evidence.weight
-        if "graph" not in committee.experts:
-            experts, predicted, weights, evidence = (forest,), [of_forest], _ALONE, None
-        else:
+        experts, predicted = (forest,), [of_forest]
+        if "graph" in committee.experts:
+            experts, predicted = (graph, forest), [of_graph, of_forest]
+            plain = operator.W if refinement is None else refinement.plain
+            assert graph.held_out is not None
+            held_out = {"graph": graph.held_out, "forest": forest.held_out}
+            evidence = weigh(held_out, labels.targets, labels.loss, smoothness(plain, of_forest))
             evidence.warn_if_doubtful()
+    weights = (1.0,) if evidence is None else evidence.weight
     schema = None if prepared.table is None else prepared.table.schema
     teacher = Teacher(experts, weights, labels, schema, committee.sharpen, evidence)
     q = teacher.mix(predicted)
@@ -283,14 +275,13 @@ def _graph_expert(
 ) -> tuple[GraphExpert, NDArray[np.float64]]:
     """Return the expert, and its predictions of all rows."""
     values, mean = centered_labels(labels.targets, labels.loss)
-    same = refinement is not None and refinement.propagation is operator
-    extended = refinement.extended if same and refinement is not None else operator.extend(values)
+    known = None if refinement is None or refinement.propagation is not operator else refinement.extended
+    extended = operator.extend(values) if known is None else known
     held_out = None
     if isinstance(operator, SmoothPropagation) and labels.labeled.size > 1:
         held_out = finish_targets(operator.leave_one_out(values), mean, labels.loss)
-    if refinement is None:
-        nodes, on_nodes = plain_nodes(prepared, operator), extended
-    else:
+    nodes, on_nodes = nodes_of(prepared, operator), extended
+    if refinement is not None:
         nodes, on_nodes = refinement.hung, extended[refinement.nodes]
     return GraphExpert(on_nodes, mean, labels, held_out, nodes), finish_targets(extended, mean, labels.loss)
 

@@ -14,6 +14,8 @@ from grbb_ext.table import Matrix
 
 Index = NDArray[np.intp]
 
+# Time and memory of trees grow with their outputs: beyond so many they are bounded.
+MOST_OUTPUTS = 32
 _PAIRS_PER_BLOCK = 2**18
 # Added to 1 - S, so that rows that share every leaf are still ranked by distance.
 _OFFSET = 0.1
@@ -27,7 +29,7 @@ class TargetTrees:
     X : ndarray or csr_array of shape (R, d)
         Rows, NaN where missing.
     target : ndarray of shape (R,) or (R, K)
-        Their propagated labels.
+        Their propagated labels; the leading 32 principal directions of more columns.
     settings : RefinedGraph
         Size of the forest.
     random : numpy.random.Generator
@@ -58,7 +60,7 @@ class TargetTrees:
             max_features=settings.split_columns(X.shape[1]),
             random_state=int(random.integers(2**31)),
             n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
-        ).fit(X, _rounded(target))
+        ).fit(X, leading_directions(_rounded(target)))
         self._n_jobs = n_jobs
 
     def leaves(self, X: Matrix) -> NDArray[np.integer[Any]]:
@@ -144,3 +146,24 @@ def _rounded(target: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scale to [0, 1] and keep 16 bits: sums over rows are then exact, and the trees do not depend on their order."""
     spread = float(np.ptp(target)) or 1.0
     return np.asarray(np.round((target - target.min()) / spread * 2.0**16) / 2.0**16)
+
+
+def leading_directions(target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Project onto the 32 directions in which the rows of a rounded target vary most, where it has more columns.
+
+    The gain of a split is a sum of squares over the columns, which no rotation changes: what is left out is the
+    variance in the other directions.
+
+    Examples
+    --------
+    >>> target = np.eye(40)[np.arange(80) % 40]
+    >>> leading_directions(target).shape, leading_directions(target[:, :32]).shape
+    ((80, 32), (80, 32))
+    """
+    if target.ndim == 1 or target.shape[1] <= MOST_OUTPUTS:
+        return target
+    mean = target.mean(axis=0)
+    # Products of numbers of 16 bits add up exactly, whatever the order of the rows.
+    covariance = target.T @ target - target.shape[0] * np.outer(mean, mean)
+    directions = np.linalg.eigh(covariance)[1][:, -MOST_OUTPUTS:]
+    return _rounded((target - mean) @ directions)

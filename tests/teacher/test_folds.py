@@ -1,7 +1,7 @@
 """A refined graph has seen labels: a fold must be refined from its own."""
 
 import numpy as np
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from grbb_ext import RefinedGraph, grbb_objective, knn_graph
 
@@ -57,3 +57,12 @@ def test_folds_of_duplicated_rows():
     assert part.graph_.shape == (178, 178)
     assert abs(part.graph_ - part.graph_.T).max() == 0
     assert part.refinement_.settings == SMALL
+
+
+def test_rows_of_a_fold_may_stand_in_any_order():
+    y = np.where(np.arange(N) < 20, TRUTH, -1)
+    obj = grbb_objective(X, y, teacher="graph")
+    order = np.random.default_rng(1).permutation(N)
+    assert_allclose(obj.subset(order).targets_, obj.targets_[order], atol=1e-6)
+    part, again = np.sort(order[:120]), np.random.default_rng(2).permutation(120)
+    assert_allclose(obj.subset(part[again]).targets_, obj.subset(part).targets_[again], atol=1e-6)
