@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from grbb_ext._reporting import warn_caller
+from grbb_ext._progress import warn_caller
 from grbb_ext.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredErrorLoss
 from grbb_ext.table import check_magnitude
 

@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._reporting import warn_caller
-from grbb_ext._threads import row_blocks
+from grbb_ext._progress import row_blocks, warn_caller
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._parts import Parts, part_table
 from grbb_ext.adapters.dask._rows import Ids, keep_rows

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from grbb_ext._reporting import warn_caller
+from grbb_ext._progress import warn_caller
 from grbb_ext.table import GraphWarning
 
 _ASYMMETRY_ALLOWED = 1e-8

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from grbb_ext._reporting import progress
-from grbb_ext._threads import row_blocks
+from grbb_ext._progress import progress, row_blocks
 from grbb_ext.table import Matrix
 
 Index = NDArray[np.intp]

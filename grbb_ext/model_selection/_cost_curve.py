@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from grbb_ext._reporting import progress
+from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, Ledger, check_price
 from grbb_ext.forest import Forest
 from grbb_ext.labels import plain_array

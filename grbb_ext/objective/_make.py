@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext._checks import one_of
-from grbb_ext._reporting import warn_caller
+from grbb_ext._progress import warn_caller
 from grbb_ext._spec import read_spec
 from grbb_ext.graph import GRAPHS, KNNGraph, PreparedGraph, RefinedGraph, SharedGraph, laplacian, prepare_graph
 from grbb_ext.labels import (

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext._checks import positive_int
-from grbb_ext._reporting import progress
+from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
 from grbb_ext.forest import Forest, column_categories
 from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name

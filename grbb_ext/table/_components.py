@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.decomposition import PCA
 
-from grbb_ext._threads import in_threads, row_blocks
+from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.table._table import Matrix
 
 # The ranks of more rows are read off a sample, and off so many of its values.

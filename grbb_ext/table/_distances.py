@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._reporting import warn_caller
-from grbb_ext._threads import row_blocks
+from grbb_ext._progress import row_blocks, warn_caller
 from grbb_ext.table._components import NormalScores, PrincipalComponents, sampled
 from grbb_ext.table._table import Index, Matrix, Table, without_missing
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._threads import row_blocks
+from grbb_ext._progress import row_blocks
 
 # A dense float array or a csr_array, which has no types upstream.
 Matrix: TypeAlias = Any

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._reporting import warn_caller
+from grbb_ext._progress import warn_caller
 from grbb_ext.losses import Loss, SquaredErrorLoss
 
 # A held-out probability counts as at least this: one surprise is no proof.

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
-from grbb_ext._threads import in_threads, row_blocks
+from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.labels import Labels
 from grbb_ext.table import DistanceSpace, Matrix, Table
 from grbb_ext.teacher._trees import MOST_OUTPUTS

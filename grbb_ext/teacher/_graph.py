@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._threads import in_threads, row_blocks
+from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.graph import KNNGraph, NeighborLists, NodeIndex, PreparedGraph, RefinedGraph, edge_weights
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import (

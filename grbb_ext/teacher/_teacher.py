@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext._checks import finite_number
+from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext._spec import Spec
-from grbb_ext._threads import in_threads, row_blocks
 from grbb_ext.graph import PreparedGraph, RefinedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import Propagation, PropagationSpec, Smooth, SmoothPropagation

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
-from grbb_ext._threads import in_threads, row_blocks
+from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.graph import RefinedGraph
 from grbb_ext.table import Matrix
 

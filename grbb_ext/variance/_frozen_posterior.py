@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grbb_ext._threads import row_blocks
+from grbb_ext._progress import row_blocks
 from grbb_ext.variance._prior import Array, GraphPrior, Index
 
 _EXACT_UP_TO = 3_000

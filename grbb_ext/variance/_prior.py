@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from grbb_ext._reporting import progress
-from grbb_ext._threads import row_blocks
+from grbb_ext._progress import progress, row_blocks
 from grbb_ext.graph import laplacian
 from grbb_ext.propagation import (
     ConjugateGradientSolver,

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext._threads import row_blocks
+from grbb_ext._progress import row_blocks
 from grbb_ext.variance._prior import Array, GraphPrior, Product
 
 Kind = Literal["sandwich", "fisher"]

@@ -1,19 +1,81 @@
-"""Work on blocks of rows, shared by threads."""
+"""What a user sees of long work: warnings at their own line, progress bars, and threads that share the rows."""
 
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
-
-from grbb_ext._reporting import progress
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 #: Rows of a block: large enough that a loop over blocks costs nothing, small enough for a cache.
 ROWS_PER_BLOCK = 2**14
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the first line up the stack that is not of this package.
+
+    Parameters
+    ----------
+    message : str
+        What to say.
+    category : type
+        Class of the warning.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_caller("Look here.", UserWarning)
+    >>> str(caught[0].message)
+    'Look here.'
+    """
+    package = __name__.partition(".")[0]
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+_SECONDS_BEFORE_A_BAR = 2.0
+
+
+def progress(items: Iterable[T], total: int, description: str, verbose: bool) -> Iterable[T]:
+    """Return `items`, with a bar on standard error once it has taken more than two seconds.
+
+    Parameters
+    ----------
+    items : iterable
+        What to iterate over.
+    total : int
+        Number of items.
+    description : str
+        Text in front of the bar.
+    verbose : bool
+        False draws nothing.
+
+    Returns
+    -------
+    iterable
+        The items, unchanged.
+
+    Examples
+    --------
+    >>> list(progress(range(3), total=3, description="solving", verbose=False))
+    [0, 1, 2]
+    """
+    if not verbose:
+        return items
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:  # a bar is a courtesy: without the library the work is the same
+        return items
+    bar: Iterable[T] = tqdm(items, total=total, desc=description, delay=_SECONDS_BEFORE_A_BAR, leave=False)
+    return bar
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -72,7 +134,8 @@ def in_threads(
     [2, 2, 1]
     """
     todo = list(items)
-    if n_threads(n_jobs) == 1 or len(todo) < 2:
+    n_workers = n_threads(n_jobs) if len(todo) > 1 else 1
+    if n_workers == 1:
         return list(progress(map(work, todo), len(todo), description, verbose))
-    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+    with ThreadPoolExecutor(n_workers) as pool:
         return list(progress(pool.map(work, todo), len(todo), description, verbose))
