@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -48,12 +49,12 @@ class Labels:
     y: NDArray[Any]
     unlabeled: Any
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """N."""
         return self.y.size
 
-    @property
+    @cached_property
     def n_outputs(self) -> int:
         """Scores per row: 1, or K for softmax."""
         return 1 if self.targets.ndim == 1 else self.targets.shape[1]

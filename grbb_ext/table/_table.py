@@ -69,12 +69,12 @@ class Table:
     values: Matrix
     schema: Schema = field(default_factory=Schema)
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.values.shape[0])
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """Number of columns."""
         return int(self.values.shape[1])
