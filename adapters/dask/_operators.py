@@ -168,7 +168,7 @@ def _target_blocks(
 
 def _operator_blocks(client: distributed.Client, operator: Propagation) -> tuple[list[distributed.Future], list[int]]:
     n, n_rows = operator.labeled.size, operator.n_rows
-    everywhere = client.scatter(operator, broadcast=True)
+    everywhere = client.scatter(operator)
     columns = [
         da.from_delayed(
             dask.delayed(client.submit(_columns, everywhere, start, min(start + _COLUMNS_PER_TASK, n), pure=False)),
@@ -230,7 +230,7 @@ def spread_by_anchors(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    everywhere = client.scatter(anchors, broadcast=True)
+    everywhere = client.scatter(anchors)
     blocks = client.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere, pure=False)
     n_unreachable = sum(client.gather(client.map(_n_unreachable, blocks, pure=False)))
     warn_unreachable(n_unreachable, parts.n_rows)
@@ -238,7 +238,7 @@ def spread_by_anchors(
     if isinstance(recipe.rule, Targets):
         values, make = _target_maker(known, recipe)
         make = replace(make, extended=anchors.operator.extend(values))
-        blocks = client.map(_targets, blocks, parts.starts, make=client.scatter(make, broadcast=True), pure=False)
+        blocks = client.map(_targets, blocks, parts.starts, make=client.scatter(make), pure=False)
         names = ("targets", "weight")
     else:
         P_nodes = anchors.operator.dense()

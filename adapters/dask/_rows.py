@@ -196,6 +196,7 @@ def keep_rows(
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     if folder is None:
         # A published dataset outlives the client's own references, and its name is all that the workers need.
+        distributed.wait(list(blocks))
         published = f"grbb_ext-{uuid.uuid4().hex}"
         client.publish_dataset(list(blocks), name=published)
         return {name: ResidentRows(starts[:-1], published, part) for part, name in enumerate(names)}

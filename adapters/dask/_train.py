@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +25,7 @@ from grbb_ext.adapters.dask._prepare import (
     quantile_matrix,
     read_recipe,
 )
-from grbb_ext.adapters.dask._rows import release_rows
+from grbb_ext.adapters.dask._rows import ResidentRows, release_rows
 from grbb_ext.adapters.xgboost import Strategy
 from grbb_ext.costs import FeatureCosts
 
@@ -37,6 +40,10 @@ class _Clock:
     def lap(self, stage: str) -> None:
         now = time.perf_counter()
         self.seconds[stage], self._last = now - self._last, now
+
+
+# Seconds until the scheduler knows of a loss that others have noticed, and until those that wait for it are let go.
+_UNTIL_KNOWN, _UNTIL_CANCELLED = 3.0, 20.0
 
 
 class WorkerLostError(RuntimeError):
@@ -163,50 +170,55 @@ def train(
     threads = {"n_jobs": settings.pop("n_jobs", None), "verbose": settings.pop("verbose", False)}
     recipe = read_recipe(graph, settings)
     clock = _Clock()
-    parts = read_parts(client, X)
-    clock.lap("read")
-    prepared = prepare(
-        parts,
-        y,
-        recipe,
-        graph=graph,
-        row_ids=row_ids,
-        sample_weight=sample_weight,
-        n_anchors=n_anchors,
-        storage=storage,
-        classes=classes,
-        **labels,
-        **threads,
-    )
+    workers = set(client.nthreads())
+    with _naming_the_lost(client, workers):
+        parts = read_parts(client, X)
+        clock.lap("read")
+        prepared = prepare(
+            parts,
+            y,
+            recipe,
+            graph=graph,
+            row_ids=row_ids,
+            sample_weight=sample_weight,
+            n_anchors=n_anchors,
+            storage=storage,
+            classes=classes,
+            **labels,
+            **threads,
+        )
     clock.lap("operator")
     try:
         full = complete_params(params, prepared.objective.n_outputs)
         metric = WorkerMetric(prepared.known.labels, eval_metric)
         layout = {"missing": missing, "enable_categorical": enable_categorical}
-        dtrain = quantile_matrix(parts, prepared.data, full, **layout)
-        sets = [
-            (_evaluation_set(client, prepared, full, dtrain, rows, labels, layout), name)
-            for rows, labels, name in evals
-        ]
+        with _naming_the_lost(client, workers):
+            dtrain = quantile_matrix(parts, prepared.data, full, **layout)
+            sets = [
+                (_evaluation_set(client, prepared, full, dtrain, rows, labels, layout), name)
+                for rows, labels, name in evals
+            ]
+            needed = {*dtrain.worker_map, *_holders(client, prepared)}
         clock.lap("matrix")
         costed = None
         if costs is not None:
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
             costed = CostedTraining(prepared.objective, costs, miser)
-        result = _train_or_name_the_lost(
-            client,
-            full,
-            dtrain,
-            num_boost_round,
-            evals=sets or None,
-            obj=prepared.objective if costed is None else costed,
-            custom_metric=metric if sets else None,
-            early_stopping_rounds=early_stopping_rounds,
-            xgb_model=xgb_model,
-            callbacks=[*(callbacks or ()), *([] if costed is None else [costed])] or None,
-            verbose_eval=verbose_eval,
-            **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
-        )
+        with _naming_the_lost(client, workers | needed, needed):
+            result = xgb_dask.train(
+                client,
+                full,
+                dtrain,
+                num_boost_round,
+                evals=sets or None,
+                obj=prepared.objective if costed is None else costed,
+                custom_metric=metric if sets else None,
+                early_stopping_rounds=early_stopping_rounds,
+                xgb_model=xgb_model,
+                callbacks=[*(callbacks or ()), *([] if costed is None else [costed])] or None,
+                verbose_eval=verbose_eval,
+                **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
+            )
     finally:
         release_rows(client, prepared.spread.rows.values())
     clock.lap("rounds")
@@ -276,20 +288,61 @@ def _evaluation_set(
     return quantile_matrix(parts, {"data": parts.X, "label": parts.series(pieces)}, params, ref=dtrain, **layout)
 
 
-def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any, rounds: int, **settings: Any) -> Any:
-    """Train, and where that fails because a worker is gone, say so: what XGBoost then reports is a broken socket."""
-    before = set(client.nthreads())
+def _holders(client: distributed.Client, prepared: Prepared) -> set[str]:
+    """Return the workers that hold targets or rows of the operator; those of a dead worker do not come back."""
+    names = {rows.name for rows in prepared.spread.rows.values() if isinstance(rows, ResidentRows)}
+    held = [workers for name in names for workers in client.who_has(client.get_dataset(name)).values()]
+    if not all(held):
+        raise RuntimeError("What the objective needs of some rows is gone.")
+    return {worker for workers in held for worker in workers}
+
+
+@contextmanager
+def _naming_the_lost(client: distributed.Client, before: set[str], needed: Collection[str] = ()) -> Iterator[None]:
+    """Turn what fails because a worker is gone into an error that says so: others report a broken socket, or wait.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    before : set of str
+        The workers that were there.
+    needed : collection of str, default=()
+        Workers without which nothing goes on. XGBoost may wait for them for minutes or forever: its futures are
+        cancelled some time after one of these workers is gone.
+    """
+    others, done = set(client.futures), threading.Event()
+
+    def lost() -> list[str]:
+        return sorted(before - set(client.nthreads()))
+
+    def let_go() -> None:
+        while not done.wait(1.0):
+            if set(needed) & set(lost()) and not done.wait(_UNTIL_CANCELLED):
+                waiting = [distributed.Future(key, client) for key in list(client.futures) if key not in others]
+                client.cancel(waiting)
+
+    watch = threading.Thread(target=let_go, name="grbb_ext-lost-workers", daemon=True)
+    if needed:
+        watch.start()
     try:
-        return xgb_dask.train(client, params, dtrain, rounds, **settings)
-    except Exception as error:
-        lost = sorted(before - set(client.nthreads()))
-        if lost:
-            raise WorkerLostError(
-                f"{len(lost)} of {len(before)} workers died during training ({', '.join(lost[:3])}), and with them "
-                "their rows and trees. There is no model: XGBoost cannot go on without them. Call train() again; the "
-                "usual cause is memory, for which more workers or graph='anchors' may help."
-            ) from error
-        raise
+        yield
+    except (Exception, CancelledError) as error:
+        ours = type(error) in (ValueError, TypeError)  # about what the caller gave
+        end = time.monotonic() + (0.0 if ours else _UNTIL_KNOWN)
+        while not (gone := lost()) and time.monotonic() < end:
+            time.sleep(0.1)
+        if not gone or (ours and not set(needed) & set(gone)):
+            raise
+        raise WorkerLostError(
+            f"{len(gone)} of {len(before)} workers died during training ({', '.join(gone[:3])}), and with them "
+            "their rows and trees. There is no model: XGBoost cannot go on without them. Call train() again; the "
+            "usual cause is memory, for which more workers or graph='anchors' may help."
+        ) from error
+    finally:
+        done.set()
+        if needed:
+            watch.join(5.0)
 
 
 def _info(prepared: Prepared) -> dict[str, Any]:
