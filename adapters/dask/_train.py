@@ -290,11 +290,11 @@ def _evaluation_set(
 
 def _holders(client: distributed.Client, prepared: Prepared) -> set[str]:
     """Return the workers that hold targets or rows of the operator; those of a dead worker do not come back."""
-    names = {rows.name for rows in prepared.spread.rows.values() if isinstance(rows, ResidentRows)}
-    held = [workers for name in names for workers in client.who_has(client.get_dataset(name)).values()]
-    if not all(held):
+    held = [each for rows in prepared.spread.rows.values() if isinstance(rows, ResidentRows) for each in rows.holders]
+    alive = set(client.nthreads())
+    if not all(alive.intersection(workers) for workers in held):
         raise RuntimeError("What the objective needs of some rows is gone.")
-    return {worker for workers in held for worker in workers}
+    return {worker for workers in held for worker in alive.intersection(workers)}
 
 
 @contextmanager

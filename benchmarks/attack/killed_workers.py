@@ -73,7 +73,7 @@ def _train(client: Any, rule: str, graph: str, storage: str) -> NDArray[np.float
     X = np.random.default_rng(0).integers(0, 32, (_N_ROWS, 5)).astype(np.float32)
     y = np.where(np.arange(_N_ROWS) < _N_LABELED, X[:, 0] + X[:, 1] > 31, -1)
     rows = da.from_array(X, chunks=(_N_ROWS // 4, 5))
-    settings = {"num_boost_round": _ROUNDS, "graph": graph, "rule": rule, "storage": storage}
+    settings: dict[str, Any] = {"num_boost_round": _ROUNDS, "graph": graph, "rule": rule, "storage": storage}
     model = train(client, {"max_depth": 3, "nthread": 1}, rows, y, **settings)
     return np.asarray(model["booster"].predict(xgb.DMatrix(X), output_margin=True))
 
@@ -116,8 +116,13 @@ def kills(stage: str, folder: Path) -> Case:
             client.run(import_module, "xgboost.dask")
             victim = int(random.choice(sorted(client.run(os.getpid).values())))
             killed = threading.Event()
+
+            def kill(victim: int = victim, killed: threading.Event = killed) -> None:
+                os.kill(victim, signal.SIGKILL)
+                killed.set()
+
             while not killed.is_set():  # a faster training than the one that was measured is over before
-                killer = threading.Timer(delay, lambda: (os.kill(victim, signal.SIGKILL), killed.set()))
+                killer = threading.Timer(delay, kill)
                 with _watched(lambda name, killer=killer: killer.start() if name == stage else None):  # type: ignore[misc]
                     started = time.perf_counter()
                     end, word = _ended(client, kind, storage, expected[kind])
