@@ -114,7 +114,7 @@ def _cuts(client: distributed.Client, n_rows: int, bytes_per_row: int) -> list[s
 def _operator_blocks(client: distributed.Client, operator: Propagation, cuts: list[slice]) -> Any:
     """Let the workers solve for columns of P_bar, and cut these into blocks of rows."""
     n, n_rows = operator.labeled.size, operator.n_rows
-    everywhere = client.scatter(operator, broadcast=True)
+    everywhere = client.scatter(operator)
     columns = [
         da.from_delayed(
             dask.delayed(client.submit(_columns, everywhere, some, pure=False)),
@@ -200,7 +200,7 @@ def spread_by_anchors(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    everywhere = client.scatter(anchors, broadcast=True)
+    everywhere = client.scatter(anchors)
     blocks = client.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere, pure=False)
     reached = client.gather(client.map(lambda block: int(block[1].any(axis=1).sum()), blocks, pure=False))
     n_unreachable = parts.n_rows - sum(reached)
@@ -209,7 +209,7 @@ def spread_by_anchors(
     if isinstance(recipe.rule, Targets):
         values, _ = centered_labels(labels.targets, labels.loss)
         make = partial(_targets, labels=labels, ids=objective.labeled.ids, recipe=recipe)
-        on_nodes, make_there = client.scatter([anchors.operator.extend(values), make], broadcast=True)
+        on_nodes, make_there = client.scatter([anchors.operator.extend(values), make])
         blocks = client.map(_anchor_targets, blocks, parts.starts, on_nodes=on_nodes, make=make_there, pure=False)
         names = ("targets", "weight")
     else:

@@ -127,11 +127,14 @@ class ResidentRows:
         The published dataset of blocks, tuples of arrays that were made together.
     part : int
         Which array of a tuple.
+    holders : tuple of tuples of str
+        The workers that got each block.
     """
 
     starts: Ids
     name: str
     part: int
+    holders: tuple[tuple[str, ...], ...]
 
     def take(self, ids: Ids) -> Array:
         """Fetch the blocks that hold the ids, one at a time, from the workers that have them."""
@@ -195,9 +198,11 @@ def keep_rows(
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     if folder is None:
         # A published dataset outlives the client's own references, and its name is all that the workers need.
+        distributed.wait(list(blocks))
         published = f"grbb_ext-{uuid.uuid4().hex}"
         client.publish_dataset(list(blocks), name=published)
-        return {name: ResidentRows(np.array(starts[:-1]), published, part) for part, name in enumerate(names)}
+        holders = tuple(tuple(workers) for workers in client.who_has(list(blocks)).values())
+        return {name: ResidentRows(np.array(starts[:-1]), published, part, holders) for part, name in enumerate(names)}
     folder.mkdir(parents=True, exist_ok=True)
     paths = [str(folder / f"{name}.npy") for name in names]
     kinds = client.submit(_kinds, blocks[0]).result()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +18,13 @@ from grbb_ext.adapters.dask._labels import MetricName, WorkerMetric, evaluation_
 from grbb_ext.adapters.dask._objective import CostedTraining
 from grbb_ext.adapters.dask._parts import read_parts
 from grbb_ext.adapters.dask._prepare import check_booster, complete_params, prepare, quantile_matrix, read_recipe
-from grbb_ext.adapters.dask._rows import release_rows
+from grbb_ext.adapters.dask._rows import ResidentRows, Rows, release_rows
 from grbb_ext.adapters.xgboost import Strategy
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.losses import class_probabilities
+
+# Seconds until the scheduler knows of a loss that others have noticed, and until those that wait for it are let go.
+_UNTIL_KNOWN, _UNTIL_CANCELLED = 3.0, 20.0
 
 
 class WorkerLostError(RuntimeError):
@@ -147,53 +153,57 @@ def train(
         raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
     of_rows = {name: settings.pop(name) for name in ("loss", "unlabeled", "n_jobs", "verbose") if name in settings}
     recipe = read_recipe(graph, settings)
-    clock = [time.perf_counter()]
-    parts = read_parts(client, X)
-    clock.append(time.perf_counter())
-    prepared = prepare(
-        parts,
-        y,
-        recipe,
-        graph=graph,
-        row_ids=row_ids,
-        sample_weight=sample_weight,
-        n_anchors=n_anchors,
-        storage=storage,
-        classes=classes,
-        **of_rows,
-    )
+    workers, clock = set(client.nthreads()), [time.perf_counter()]
+    with _naming_the_lost(client, workers):
+        parts = read_parts(client, X)
+        clock.append(time.perf_counter())
+        prepared = prepare(
+            parts,
+            y,
+            recipe,
+            graph=graph,
+            row_ids=row_ids,
+            sample_weight=sample_weight,
+            n_anchors=n_anchors,
+            storage=storage,
+            classes=classes,
+            **of_rows,
+        )
     clock.append(time.perf_counter())
     objective, labels = prepared.objective, prepared.labels
     try:
         full = complete_params(params, objective.n_outputs)
         metric = WorkerMetric(labels, eval_metric)
         layout = {"missing": missing, "enable_categorical": enable_categorical}
-        dtrain = quantile_matrix(client, prepared.data, full, **layout)
         sets = []
-        for X_of_set, y_of_set, name in evals:
-            of_set = read_parts(client, X_of_set)
-            y_of_set = of_set.series(of_set.align(y_of_set, "y of an evaluation set"), evaluation_labels, labels=labels)
-            data = {"data": of_set.X, "label": y_of_set}
-            sets.append((quantile_matrix(client, data, full, ref=dtrain, **layout), name))
+        with _naming_the_lost(client, workers):
+            dtrain = quantile_matrix(client, prepared.data, full, **layout)
+            for X_of_set, y_of_set, name in evals:
+                of_set = read_parts(client, X_of_set)
+                aligned = of_set.align(y_of_set, "y of an evaluation set")
+                data = {"data": of_set.X, "label": of_set.series(aligned, evaluation_labels, labels=labels)}
+                sets.append((quantile_matrix(client, data, full, ref=dtrain, **layout), name))
+            needed = {*dtrain.worker_map, *_holders(client, objective.rows.values())}
         clock.append(time.perf_counter())
         costed = []
         if costs is not None:
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
             costed = [CostedTraining(objective, costs, miser)]
-        result = _train_or_name_the_lost(
-            client,
-            full,
-            dtrain,
-            num_boost_round,
-            evals=sets or None,
-            obj=costed[0] if costed else objective,
-            custom_metric=metric if sets else None,
-            early_stopping_rounds=early_stopping_rounds,
-            xgb_model=xgb_model,
-            callbacks=[*(callbacks or ()), *costed] or None,
-            verbose_eval=verbose_eval,
-            **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
-        )
+        with _naming_the_lost(client, workers | needed, needed):
+            result = xgb_dask.train(
+                client,
+                full,
+                dtrain,
+                num_boost_round,
+                evals=sets or None,
+                obj=costed[0] if costed else objective,
+                custom_metric=metric if sets else None,
+                early_stopping_rounds=early_stopping_rounds,
+                xgb_model=xgb_model,
+                callbacks=[*(callbacks or ()), *costed] or None,
+                verbose_eval=verbose_eval,
+                **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
+            )
     finally:
         release_rows(client, objective.rows.values())
     clock.append(time.perf_counter())
@@ -243,17 +253,58 @@ def predict(client: distributed.Client, model: Any, X: Any, *, kind: str = "marg
     return probability.map_blocks(lambda p: labels.classes[p.argmax(axis=1)], drop_axis=1, dtype=labels.classes.dtype)
 
 
-def _train_or_name_the_lost(client: distributed.Client, params: Any, dtrain: Any, rounds: int, **settings: Any) -> Any:
-    """Train, and where that fails because a worker is gone, say so: what XGBoost then reports is a broken socket."""
-    before = set(client.nthreads())
+def _holders(client: distributed.Client, kept: Iterable[Rows]) -> set[str]:
+    """Return the workers that hold targets or rows of the operator; those of a dead worker do not come back."""
+    held = [each for rows in kept if isinstance(rows, ResidentRows) for each in rows.holders]
+    alive = set(client.nthreads())
+    if not all(alive.intersection(workers) for workers in held):
+        raise RuntimeError("What the objective needs of some rows is gone.")
+    return {worker for workers in held for worker in alive.intersection(workers)}
+
+
+@contextmanager
+def _naming_the_lost(client: distributed.Client, before: set[str], needed: Collection[str] = ()) -> Iterator[None]:
+    """Turn what fails because a worker is gone into an error that says so: others report a broken socket, or wait.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    before : set of str
+        The workers that were there.
+    needed : collection of str, default=()
+        Workers without which nothing goes on. XGBoost may wait for them for minutes or forever: its futures are
+        cancelled some time after one of these workers is gone.
+    """
+    others, done = set(client.futures), threading.Event()
+
+    def lost() -> list[str]:
+        return sorted(before - set(client.nthreads()))
+
+    def let_go() -> None:
+        while not done.wait(1.0):
+            if set(needed) & set(lost()) and not done.wait(_UNTIL_CANCELLED):
+                waiting = [distributed.Future(key, client) for key in list(client.futures) if key not in others]
+                client.cancel(waiting)
+
+    watch = threading.Thread(target=let_go, name="grbb_ext-lost-workers", daemon=True)
+    if needed:
+        watch.start()
     try:
-        return xgb_dask.train(client, params, dtrain, rounds, **settings)
-    except Exception as error:
-        lost = sorted(before - set(client.nthreads()))
-        if lost:
-            raise WorkerLostError(
-                f"{len(lost)} of {len(before)} workers died during training ({', '.join(lost[:3])}), and with them "
-                "their rows and trees. There is no model: XGBoost cannot go on without them. Call train() again; the "
-                "usual cause is memory, for which more workers or graph='anchors' may help."
-            ) from error
-        raise
+        yield
+    except (Exception, CancelledError) as error:
+        ours = type(error) in (ValueError, TypeError)  # about what the caller gave
+        end = time.monotonic() + (0.0 if ours else _UNTIL_KNOWN)
+        while not (gone := lost()) and time.monotonic() < end:
+            time.sleep(0.1)
+        if not gone or (ours and not set(needed) & set(gone)):
+            raise
+        raise WorkerLostError(
+            f"{len(gone)} of {len(before)} workers died during training ({', '.join(gone[:3])}), and with them "
+            "their rows and trees. There is no model: XGBoost cannot go on without them. Call train() again; the "
+            "usual cause is memory, for which more workers or graph='anchors' may help."
+        ) from error
+    finally:
+        done.set()
+        if needed:
+            watch.join(5.0)

@@ -10,7 +10,7 @@ counted and the next case goes on. A case ends in one of these ways:
 - *refused by the library*: we read it and the library does not.
 - *different*: both read it and the scores differ, or damage went unnoticed.
 - *foreign*: another exception.
-- *abort*, *hang*: the process ended, or did not go on for half a minute.
+- *abort*, *hang*: the process ended, or did not go on for half a minute (two where a worker was killed).
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ Case = Callable[[np.random.Generator], tuple[str, str]]
 
 
 class Attack(NamedTuple):
-    """A kind of case: what prepares it (once in a process), and how much of it a full run takes."""
+    """A kind of case: what prepares it (once in a process), how much of it a full run takes, seconds until it hangs."""
 
     prepare: Callable[[Path], Case]
     batches: int
     cases: int
+    patience: float = 30.0

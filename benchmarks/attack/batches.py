@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.attack import BAD, ENDS
+from benchmarks.attack.killed_workers import ATTACKS as ON_WORKERS
 from benchmarks.attack.model_files import ATTACKS as ON_MODEL_FILES
 from benchmarks.attack.training import ATTACKS as ON_TRAINING
 from benchmarks.results import PACKAGES, package_versions
 
 #: All kinds; another one is a dict like that of :mod:`benchmarks.attack.model_files`.
-ATTACKS = {**ON_MODEL_FILES, **ON_TRAINING}
+ATTACKS = {**ON_MODEL_FILES, **ON_TRAINING, **ON_WORKERS}
 COLUMNS = ("attack", "batch", "cases", *ENDS, "seconds", "details", *PACKAGES)
-_PATIENCE = 30.0
 _MEMORY = 6 * 2**30
 
 
@@ -68,7 +68,7 @@ def run_batch(name: str, batch: int, cases: int) -> dict[str, Any]:
             threading.Thread(target=_forward, args=(process.stdout, lines), daemon=True).start()
             while True:
                 try:
-                    line = lines.get(timeout=_PATIENCE * (1 if prepared else 10))
+                    line = lines.get(timeout=ATTACKS[name].patience * (1 if prepared else 10))
                 except queue.Empty:
                     hung = True
                     process.kill()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import signal
+import time
 import uuid
 from functools import partial
 
@@ -403,3 +405,22 @@ def test_a_worker_that_dies_is_named_and_the_next_training_is_right(client):
     # What the test laid on the worker is gone with it; what dask had loaded it would load again.
     model = train(client, PARAMS, array(X, 100, 200), y, graph=W, rule="corrected", num_boost_round=ROUNDS)
     assert np.abs(margins(model, X) - on_one_machine(X, y, W, rule="corrected")).max() == 0.0
+
+
+def test_a_worker_that_dies_before_xgboost_has_started_is_not_waited_for(monkeypatch):
+    # XGBoost would wait for it; the survivor goes on waiting, so it gets a cluster of its own.
+    original = xgb.dask.train
+
+    def after_a_death(client, *args, **settings):
+        os.kill(max(client.run(os.getpid).values()), signal.SIGKILL)
+        return original(client, *args, **settings)
+
+    monkeypatch.setattr("xgboost.dask.train", after_a_death)
+    monkeypatch.setattr("grbb_ext.adapters.dask._train._UNTIL_CANCELLED", 2.0)
+    X, y, _, W = problem()
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster) as client:
+        started = time.monotonic()
+        with pytest.raises(WorkerLostError, match="1 of 2 workers died"):
+            train(client, PARAMS, array(X, 75, 75, 75, 75), y, graph=W, num_boost_round=ROUNDS)
+        assert time.monotonic() - started < 60
