@@ -54,7 +54,7 @@ html_copy_source = False
 _INTERNAL = {
     "table": "Matrix Scale Unseen check_magnitude column_names is_frame join_schemas listed_categories read_column "
     "row_keys stack_tables",
-    "graph": "GRAPHS NeighborLists NodeIndex PreparedGraph prepare_graph",
+    "graph": "GRAPHS NeighborLists choose_method NodeIndex PreparedGraph prepare_graph",
     "propagation": "PROPAGATIONS ConjugateGradientSolver DirectSolver among_all node_matrix reachable_shares "
     "without_cached",
     "teacher": "TEACHERS Lesson centered_labels finish_targets sharpened spread teach",

@@ -2,7 +2,7 @@
 
 from grbb_ext.graph._affinity import check_graph, edge_weights, laplacian, normalized_laplacian, reachable_rows
 from grbb_ext.graph._knn import KNNGraph, NeighborLists, knn_graph
-from grbb_ext.graph._neighbors import NodeIndex
+from grbb_ext.graph._neighbors import NodeIndex, choose_method
 from grbb_ext.graph._prepared import GRAPHS, PreparedGraph, RefinedGraph, SharedGraph, prepare_graph
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "RefinedGraph",
     "SharedGraph",
     "check_graph",
+    "choose_method",
     "edge_weights",
     "knn_graph",
     "laplacian",

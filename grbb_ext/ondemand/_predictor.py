@@ -184,7 +184,7 @@ class OnDemandPredictor:
         ids = np.asarray(rows)
         if ids.ndim != 1:
             raise ValueError(f"rows must be one-dimensional (row ids), got shape {ids.shape}.")
-        if np.unique(ids).size != ids.size:
+        if len(set(ids.tolist())) != ids.size:
             raise ValueError("rows names a row twice, and a source would be paid twice for it. Pass each row id once.")
         given = self._read_free(free, ids.size)
         budget = self._read_budget(ids.size)

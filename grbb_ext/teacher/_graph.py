@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._progress import in_threads, row_blocks
-from grbb_ext.graph import KNNGraph, NeighborLists, NodeIndex, PreparedGraph, RefinedGraph, edge_weights
+from grbb_ext.graph import KNNGraph, NeighborLists, NodeIndex, PreparedGraph, RefinedGraph, choose_method, edge_weights
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import (
     NodePropagation,
@@ -240,7 +240,8 @@ class Refinement:
     seconds : float
         Time spent on trees, ranking and propagation, without the neighbour search where every row is a node.
     settings : RefinedGraph
-        How it was done.
+        How it was done. ``settings.method`` is the search that was used: beyond 20,000 rows neighbours are approximate
+        where faiss is installed, and exact where it is not.
     """
 
     graph: sp.csr_array
@@ -330,7 +331,7 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
         agreement=_agreement(before, after, classes=labels.classes is not None),
         edges_kept=edges_kept,
         seconds=time.perf_counter() - start,
-        settings=spec,
+        settings=spec.replace(method=choose_method(on_nodes.points, spec.metric, spec.method)),
     )
 
 

@@ -53,6 +53,15 @@ def make(fetch=None, derive=None, **options):
 EXPECTED = np.array([-1 + 2 + 4, 1 - 2 - 4, 1 + 2 + 4, -1 - 2 - 4, 1 + 2 + 4])
 
 
+def test_ids_of_several_types():
+    ids = np.array(["p1", 2, None, 3.5, "p5"], dtype=object)
+    values = dict(zip(ids.tolist(), CHOL.values(), strict=True))
+    result = make({"chol": lambda rows: {"chol": [values[row] for row in rows]}}).predict(ids, AGE)
+    np.testing.assert_array_equal(result.raw_scores, EXPECTED)
+    with pytest.raises(ValueError, match="rows names a row twice"):
+        make().predict(np.array(["p1", 2, "p1"], dtype=object), {"age": np.ones(3)})
+
+
 def test_text_ids_fees_and_derived_features():
     result = make().predict(IDS, AGE)
     np.testing.assert_array_equal(result.raw_scores, EXPECTED)
