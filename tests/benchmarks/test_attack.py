@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from benchmarks.attack import BAD, ENDS, batches
+from benchmarks.attack import BAD, ENDS, Attack, batches
 from benchmarks.attack.damage import changed_document, damaged
 
 
@@ -39,7 +39,7 @@ def test_aborts_hangs_and_exceptions_are_counted(monkeypatch):
         return popen([command[0], "-c", program.replace("FIRST", command[6])], **options)
 
     monkeypatch.setattr(batches.subprocess, "Popen", start)
-    monkeypatch.setattr(batches, "_PATIENCE", 3.0)
+    monkeypatch.setitem(batches.ATTACKS, "test", Attack(lambda folder: None, 1, 5, patience=3.0))
     monkeypatch.setitem(os.environ, "PYTHONPATH", os.pathsep.join(batches.sys.path))
     row = batches.run_batch("test", 0, 5)
     assert {end: row[end] for end in ENDS if row[end]} == {"equal": 2, "foreign": 1, "abort": 1, "hang": 1}
