@@ -202,6 +202,7 @@ def _dataset(
         feature_name="auto" if job.names is None else list(job.names),
         categorical_feature="auto" if ones else list(table.schema.categorical) or "auto",
         params={**params, "objective": "none"},
+        free_raw_data=False,  # LightGBM 4.5 refuses to be given the categorical columns again without them
     ).construct()
 
 

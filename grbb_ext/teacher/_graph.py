@@ -223,6 +223,9 @@ class Refinement:
         The rows that trees were fitted to: all, or a sample that holds the labelled ones.
     nodes : ndarray of int of shape (M,)
         The rows that the graph joins: all, or a sample that holds the labelled ones.
+    search : {"brute", "tree", "faiss"}
+        The search that was used: beyond 20,000 rows neighbours are approximate where faiss is installed, and exact
+        where it is not.
     recall : float
         Share of the true nearest neighbours of the nodes that the search found, estimated on a sample of them; 1 where
         it was exact.
@@ -240,8 +243,7 @@ class Refinement:
     seconds : float
         Time spent on trees, ranking and propagation, without the neighbour search where every row is a node.
     settings : RefinedGraph
-        How it was done. ``settings.method`` is the search that was used: beyond 20,000 rows neighbours are approximate
-        where faiss is installed, and exact where it is not.
+        How it was done.
     """
 
     graph: sp.csr_array
@@ -250,6 +252,7 @@ class Refinement:
     hung: GraphNodes
     rows: NDArray[np.intp]
     nodes: NDArray[np.intp]
+    search: str
     recall: float
     plain_targets: NDArray[np.float64]
     extended: NDArray[np.float64]
@@ -324,6 +327,7 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
         hung=hung,
         rows=rows,
         nodes=nodes,
+        search=choose_method(on_nodes.points, spec.metric, spec.method),
         recall=on_nodes.lists.recall,
         plain_targets=plain_targets,
         extended=extended,
@@ -331,7 +335,7 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
         agreement=_agreement(before, after, classes=labels.classes is not None),
         edges_kept=edges_kept,
         seconds=time.perf_counter() - start,
-        settings=spec.replace(method=choose_method(on_nodes.points, spec.metric, spec.method)),
+        settings=spec,
     )
 
 

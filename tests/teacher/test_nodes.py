@@ -121,12 +121,12 @@ def test_a_wrong_number_of_nodes_is_refused():
 
 def test_the_recall_of_the_search_is_reported(objective, caplog):
     assert objective.refinement_.recall == 1.0
-    assert objective.refinement_.settings.method == "brute"
+    assert objective.refinement_.search == "brute"
     assert "nodes=300 of 900" in repr(objective.refinement_)
     with caplog.at_level("INFO", logger="grbb_ext.graph"):
         obj = grbb_objective(X, Y, graph=FEW.replace(method="faiss"), verbose=False, teacher="graph")
     assert 0.9 <= obj.refinement_.recall <= 1.0
-    assert obj.refinement_.settings.method == "faiss"
+    assert obj.refinement_.search == "faiss"
     assert "recall" in caplog.text
 
 
