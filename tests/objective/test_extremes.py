@@ -146,6 +146,20 @@ def test_ties_are_settled_by_row_number():
     assert_array_equal(np.flatnonzero(W[[4]].toarray()[0] * (np.arange(5) < 1)), [0])
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_neighbors_are_the_first_by_distance_and_row_number(n_jobs):
+    # Squared distances of whole numbers are exact, so that all pairs can be ranked without rounding.
+    X = load_digits().data
+    products = X @ X.T
+    squared = np.diag(products)[:, None] + np.diag(products) - 2 * products
+    np.fill_diagonal(squared, np.inf)
+    ranked = np.lexsort((np.broadcast_to(np.arange(len(X)), squared.shape), squared), axis=1)
+    nearest = np.zeros(squared.shape, dtype=bool)
+    np.put_along_axis(nearest, ranked[:, :10], True, axis=1)
+    W = knn_graph(X, 10, weights="binary", scale=None, n_jobs=n_jobs, verbose=False)
+    assert_array_equal(W.toarray() > 0, nearest | nearest.T)
+
+
 @pytest.mark.parametrize("marker", ["None", "", "nan", "<NA>"])
 def test_markers_that_became_text_are_refused(marker):
     y = np.array(["a", "b", marker, marker])

@@ -79,6 +79,13 @@ def test_a_known_schema_keeps_its_codes():
         read_table(other, schema=trained, unseen="error")
 
 
+def _objects(entries):
+    column = np.empty((len(entries), 1), dtype=object)
+    for row, entry in enumerate(entries):  # one by one: numpy makes a third dimension of lists
+        column[row, 0] = entry
+    return column
+
+
 @pytest.mark.parametrize(
     ("column", "error", "words"),
     [
@@ -94,10 +101,8 @@ def test_a_known_schema_keeps_its_codes():
         ([10**400, 1], ValueError, "holds numbers as large as"),
     ],
 )
-@pytest.mark.parametrize("container", [pd.DataFrame, lambda columns: np.array([columns["a"]], dtype=object).T])
+@pytest.mark.parametrize("container", [pd.DataFrame, lambda columns: _objects(columns["a"])])
 def test_other_columns_are_refused_by_name(container, column, error, words):
-    if not isinstance(container, type) and isinstance(column, list) and isinstance(column[0], list):
-        pytest.skip("numpy makes a third dimension of it")
     label = "'a'" if isinstance(container, type) else "0"
     with pytest.raises(error, match=f"Column {label} of X .*{words}"):
         read_table(container({"a": column}))
