@@ -16,6 +16,8 @@ QUESTIONS = {
     "figure1": "benchmarks.figure1",
     "variance": "benchmarks.variance",
     "rivals": "benchmarks.study",
+    "tables": "benchmarks.tables",
+    "few_shot": "benchmarks.few_shot",
     "equal_cost": "benchmarks.equal_cost",
     "six": "benchmarks.paper.six",
     "scene15": "benchmarks.paper.scene15",

@@ -17,7 +17,7 @@ from pathlib import Path as _Path
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
-from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, knn_graph
+from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, TableGraph, knn_graph
 from grbb_ext.model_selection import (
     CostCurve,
     SemiSupervisedSplit,
@@ -28,7 +28,7 @@ from grbb_ext.model_selection import (
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError
-from grbb_ext.plotting import CostCurveDisplay, PropagationDisplay, VarianceDisplay
+from grbb_ext.plotting import CostCurveDisplay, EvidenceDisplay, PropagationDisplay, VarianceDisplay
 from grbb_ext.propagation import Harmonic, Nonlocal, Poisson, Smooth
 from grbb_ext.rules import Corrected, Labeled, Laplacian, Paper, Targets
 from grbb_ext.table import GraphWarning
@@ -51,6 +51,7 @@ __all__ = [
     "CostCurve",
     "CostCurveDisplay",
     "Evidence",
+    "EvidenceDisplay",
     "FeatureCosts",
     "FetchError",
     "Forest",
@@ -78,6 +79,7 @@ __all__ = [
     "SemiSupervisedSplit",
     "SharedGraph",
     "Smooth",
+    "TableGraph",
     "Targets",
     "Teacher",
     "UnreachableRowsWarning",

@@ -247,7 +247,7 @@ class Targets(RuleSpec):
     hessian: Literal["newton", "unit"] = "newton"
 
     name = "targets"
-    graph = "refined"
+    graph = "table"
     propagation = "smooth"
 
     def gradients(self, parts: RuleParts, H: Floats) -> Gradients:

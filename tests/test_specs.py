@@ -28,6 +28,7 @@ from grbb_ext import (
     SemiSupervisedSplit,
     SharedGraph,
     Smooth,
+    TableGraph,
     Targets,
     grbb_objective,
     knn_graph,
@@ -38,6 +39,7 @@ from grbb_ext.objective import Recipe
 SPECS = [
     KNNGraph(),
     RefinedGraph(),
+    TableGraph(),
     Smooth(),
     Harmonic(),
     Nonlocal(),
@@ -84,7 +86,7 @@ def test_replace_makes_another_one():
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [
-        (None, RefinedGraph(n_neighbors=5)),
+        (None, TableGraph(n_neighbors=5)),
         ("refined", RefinedGraph(n_neighbors=5)),
         ("knn", KNNGraph(n_neighbors=5)),
         (KNNGraph(weights="heat"), KNNGraph(n_neighbors=5, weights="heat")),
@@ -104,11 +106,11 @@ def test_fields_are_set_from_any_way_to_ask(graph, expected):
 
 def test_fields_of_every_spec():
     model = GRBBClassifier()
-    model.set_params(rule__lam=0.5, teacher__sharpen=1.0, propagation__tau=0.1, graph__n_trees=5)
+    model.set_params(rule__lam=0.5, teacher__sharpen=1.0, propagation__tau=0.1, graph__n_components=5)
     assert model.rule == Targets(lam=0.5)
     assert model.teacher == Committee(sharpen=1.0)
     assert model.propagation == Smooth(tau=0.1)
-    assert model.graph == RefinedGraph(n_trees=5)
+    assert model.graph == TableGraph(n_components=5)
 
 
 def test_a_field_is_set_after_the_spec_that_is_set_with_it():
@@ -146,7 +148,6 @@ def test_deep_parameters():
     assert clone(model).get_params(deep=False)["rule"] == Targets(hard=True)
 
 
-@pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
 def test_searches_over_fields():
     grid = {"graph__n_neighbors": [6, 9], "rule__lam": [0.0, 0.5]}
     search = GridSearchCV(
@@ -181,7 +182,7 @@ def test_the_papers_rule_is_the_papers_preset_bit_by_bit(lam):
 def test_what_a_rule_implies():
     found = {rule: Recipe.read(rule=rule) for rule in ("targets", "paper", "corrected", "labeled")}
     assert {rule: recipe.graph for rule, recipe in found.items()} == {
-        "targets": RefinedGraph(),
+        "targets": TableGraph(),
         "paper": KNNGraph(weights="binary"),
         "corrected": KNNGraph(),
         "labeled": KNNGraph(),

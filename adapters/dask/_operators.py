@@ -159,7 +159,8 @@ def _targets(
     _, mean = centered_labels(labels.targets, labels.loss)
     q = finish_targets(extended, mean, labels.loss)
     if labels.classes is not None:
-        q = sharpened(q, recipe.teacher.sharpen, recipe.rule.hard)
+        power = getattr(recipe.teacher, "sharpen", 1.0)
+        q = sharpened(q, 1.0 if isinstance(power, str) else power, recipe.rule.hard)
     here = np.flatnonzero((ids >= start) & (ids < start + q.shape[0]))
     q[ids[here] - start] = labels.targets[here]
     of_class = class_weights(recipe.class_weight, labels)

@@ -49,7 +49,7 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     >>> train = lgb.Dataset(X[:250])
     >>> booster = lgb.train({"objective": obj, "verbosity": -1}, train, 100,
     ...                     valid_sets=[lgb.Dataset(X[250:], label=truth[250:], reference=train)],
-    ...                     feval=metric(obj), callbacks=[lgb.early_stopping(5, verbose=False)])
+    ...                     feval=metric(obj), callbacks=[lgb.early_stopping(3, verbose=False)])
     >>> booster.best_iteration < 100
     True
     """

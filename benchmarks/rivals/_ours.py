@@ -19,8 +19,10 @@ def default(problem: Problem) -> Fitted:
 
 
 def refined_alone(problem: Problem) -> Fitted:
-    """Trust the refined graph: the default without its forest."""
-    return fit_objective(problem, grbb_objective(problem.split.X, problem.split.y, teacher="graph", verbose=False))
+    """Trust the refined graph alone."""
+    alone = Committee(("graph",), sharpen=SHARPEN)
+    X, y = problem.split.X, problem.split.y
+    return fit_objective(problem, grbb_objective(X, y, graph="refined", teacher=alone, verbose=False))
 
 
 def refined_distances(problem: Problem) -> Fitted:
@@ -37,7 +39,8 @@ def two_operators(problem: Problem) -> Fitted:
 
 def plain_and_learned(problem: Problem) -> tuple[sp.csr_array, sp.csr_array]:
     """Return the graph that is refined, and that of the neighbours which trees chose."""
-    refinement = grbb_objective(problem.split.X, problem.split.y, teacher="graph", verbose=False).refinement_
+    made = grbb_objective(problem.split.X, problem.split.y, graph="refined", teacher="graph", verbose=False)
+    refinement = made.refinement_
     assert refinement is not None
     return refinement.plain, sp.csr_array(2 * refinement.graph - refinement.plain)
 

@@ -321,14 +321,20 @@ def _is_history(value: Any) -> bool:
     )
 
 
+def _is_number_or_none(value: Any) -> bool:
+    return value is None or _is_number(value)
+
+
 def _is_evidence(value: Any) -> bool:
-    """Whether a dict holds lists of experts, of numbers and of weights, all as long, and two numbers."""
+    """Whether a dict holds names, numbers and weights of experts, all as many, and powers with their shares."""
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields(Evidence)}:
         return False
-    experts, likelihood, weight = (value[name] for name in ("experts", "log_likelihood", "weight"))
-    lists = _is_list(experts, _is_text) and _is_list(likelihood, _is_number) and _is_list(weight, _is_number)
-    alike = lists and len(experts) == len(likelihood) == len(weight)
-    return alike and _is_int(value["n_labels"]) and _is_number(value["smoothness"])
+    if not (_is_list(value["experts"], _is_text) and _is_list(value["log_likelihood"], _is_number_or_none)):
+        return False
+    if not all(_is_list(value[name], _is_number) for name in ("weight", "powers", "shares")):
+        return False
+    alike = len(value["experts"]) == len(value["log_likelihood"]) == len(value["weight"]) > 0
+    return alike and len(value["powers"]) == len(value["shares"]) > 0 and _is_int(value["n_labels"])
 
 
 def _is_classes(value: Any) -> bool:

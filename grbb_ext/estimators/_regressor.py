@@ -24,9 +24,9 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     ----------
     estimator : lightgbm.LGBMRegressor, xgboost.XGBRegressor or None, default=None
         The booster. None takes LightGBM where it is installed, else XGBoost. It is cloned, never changed.
-    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, SharedGraph, sparse matrix or array-like of shape (N, N)
+    graph : {"table", "knn", "refined"}, KNNGraph, SharedGraph, sparse matrix or array-like of shape (N, N)
         The graph of the rows given to fit, as in :func:`grbb_ext.grbb_objective`; at most N - 1 neighbours. None is
-        ``"refined"`` for ``rule="targets"``, which is the default, and ``"knn"`` for the other rules.
+        ``"table"`` for ``rule="targets"``, which is the default, and ``"knn"`` for the other rules.
     teacher, propagation, rule
         As in :func:`grbb_ext.grbb_objective`. ``rule="paper"`` is the paper's rule, exactly.
     feature_costs : FeatureCosts, mapping or array-like, default=None
@@ -65,7 +65,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     graph_ : csr_array of shape (N, N) or None
         The affinity.
     evidence_ : Evidence or None
-        Held-out likelihood and weight of each expert of the teacher; None for a single expert.
+        Held-out likelihood and weight of each expert of the teacher; None for rules without targets.
     feature_cost_ : float or None
         What the features of the model cost; None without `feature_costs`.
     paid_ : tuple

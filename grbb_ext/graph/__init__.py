@@ -3,7 +3,7 @@
 from grbb_ext.graph._affinity import check_graph, edge_weights, laplacian, normalized_laplacian, reachable_rows
 from grbb_ext.graph._knn import KNNGraph, NeighborLists, knn_graph
 from grbb_ext.graph._neighbors import NodeIndex, choose_method
-from grbb_ext.graph._prepared import GRAPHS, PreparedGraph, RefinedGraph, SharedGraph, prepare_graph
+from grbb_ext.graph._prepared import GRAPHS, PreparedGraph, RefinedGraph, SharedGraph, TableGraph, prepare_graph
 
 __all__ = [
     "GRAPHS",
@@ -13,6 +13,7 @@ __all__ = [
     "PreparedGraph",
     "RefinedGraph",
     "SharedGraph",
+    "TableGraph",
     "check_graph",
     "choose_method",
     "edge_weights",

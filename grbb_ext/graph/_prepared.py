@@ -19,28 +19,16 @@ _FEWEST_COLUMNS, _MOST_COLUMNS = 3, 64
 
 
 @dataclass(frozen=True)
-class RefinedGraph(KNNGraph):
-    r"""Ask for the refined graph: ``grbb_objective(X, y, graph=RefinedGraph(n_trees=200))``.
+class TableGraph(KNNGraph):
+    r"""Ask for the nearest-neighbour graph of an ordinary table: ``grbb_objective(X, y, graph=TableGraph())``.
 
-    ``graph="refined"`` is short for ``graph=RefinedGraph()``. The labels are propagated on the plain graph; extremely
-    randomised regression trees are fitted to the result on all rows; and every row takes as neighbours the k of its
-    candidates with the smallest
-
-    .. math:: d_{ij}^2\,(1.1 - S_{ij}),
-
-    with S the share of trees in which two rows share a leaf. The affinity is the mean of the plain one and this one.
+    ``graph="table"`` is short for it, and the default of ``rule="targets"``. Columns of all kinds are made comparable
+    before distances are taken, and the work does not grow with the rows beyond `max_nodes`.
 
     Parameters
     ----------
     n_neighbors, weights, metric, method, scale, bandwidth
         As in :class:`KNNGraph`.
-    n_passes : int or None, default=None
-        How often trees are fitted, each time to the labels propagated on the graph so far. None is 2, and 1 where the
-        trees are found on a sample.
-    n_trees : int or None, default=None
-        Trees of a pass. None is 100, and 50 where the trees are found on a sample.
-    n_candidates : int, default=30
-        Nearest rows, by distance, among which a row finds its neighbours.
     n_components : int or None, default=30
         Where X has more columns, normal scores included, distances are those of so many principal components, with
         noise taken out and the large ones damped: component j is multiplied by
@@ -50,6 +38,54 @@ class RefinedGraph(KNNGraph):
         Put normal scores, which are functions of the ranks alone, beside the columns before distances are taken, both
         with the same total variance. They are left out with ``scale=None``, for sparse rows, and for metrics other
         than the Euclidean one.
+    max_nodes : int or None, default=30000
+        Where there are more rows, the graph joins the labelled ones and a random sample of the others, and every
+        other row takes the weighted mean of the nodes that would be its neighbours: the work before the first tree
+        hardly grows beyond. None makes every row a node. It applies to ``rule="targets"`` with
+        ``propagation="smooth"``; elsewhere every row is a node.
+    """
+
+    n_components: int | None = 30
+    normal_scores: bool = True
+    max_nodes: int | None = 30_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("n_components", "max_nodes"):
+            if getattr(self, name) is not None:
+                positive_int(getattr(self, name), name)
+        if not isinstance(self.normal_scores, bool | np.bool_):
+            raise ValueError(f"normal_scores must be True or False, got {self.normal_scores!r}.")
+
+    def every_row_a_node(self, n_rows: int) -> bool:
+        """Tell whether a graph of so many rows joins them all."""
+        return self.max_nodes is None or n_rows <= self.max_nodes
+
+
+@dataclass(frozen=True)
+class RefinedGraph(TableGraph):
+    r"""Ask for the refined graph: ``grbb_objective(X, y, graph=RefinedGraph(n_trees=200))``.
+
+    ``graph="refined"`` is short for ``graph=RefinedGraph()``. The labels are propagated on the graph of
+    :class:`TableGraph`; extremely randomised regression trees are fitted to the result on all rows; and every row takes
+    as neighbours the k of its candidates with the smallest
+
+    .. math:: d_{ij}^2\,(1.1 - S_{ij}),
+
+    with S the share of trees in which two rows share a leaf. The affinity is the mean of the plain one and this one.
+    Among many irrelevant columns it is a little ahead of the plain one, for several times the work.
+
+    Parameters
+    ----------
+    n_neighbors, weights, metric, method, scale, bandwidth, n_components, normal_scores, max_nodes
+        As in :class:`TableGraph`.
+    n_passes : int or None, default=None
+        How often trees are fitted, each time to the labels propagated on the graph so far. None is 2, and 1 where the
+        trees are found on a sample.
+    n_trees : int or None, default=None
+        Trees of a pass. None is 100, and 50 where the trees are found on a sample.
+    n_candidates : int, default=30
+        Nearest rows, by distance, among which a row finds its neighbours.
     min_samples_leaf : int, default=30
         Fewest rows of a leaf; fewer where there are less than 40 times as many rows.
     max_features : float, default=0.3
@@ -58,11 +94,6 @@ class RefinedGraph(KNNGraph):
     max_samples : int, default=10000
         Where there are more rows, the trees are found on the labelled ones and a random sample of the others, and only
         the last of them rank the neighbours of all rows.
-    max_nodes : int or None, default=30000
-        Where there are more rows, the graph joins the labelled ones and a random sample of the others, and every
-        other row takes the weighted mean of the nodes that would be its neighbours: the work before the first tree
-        hardly grows beyond. None makes every row a node. It applies to ``rule="targets"`` with
-        ``propagation="smooth"``; elsewhere every row is a node.
 
     Examples
     --------
@@ -75,22 +106,17 @@ class RefinedGraph(KNNGraph):
     n_passes: int | None = None
     n_trees: int | None = None
     n_candidates: int = 30
-    n_components: int | None = 30
-    normal_scores: bool = True
     min_samples_leaf: int = 30
     max_features: float = 0.3
     max_samples: int = 10_000
-    max_nodes: int | None = 30_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("n_candidates", "min_samples_leaf", "max_samples"):
             positive_int(getattr(self, name), name)
-        for name in ("n_passes", "n_trees", "n_components", "max_nodes"):
+        for name in ("n_passes", "n_trees"):
             if getattr(self, name) is not None:
                 positive_int(getattr(self, name), name)
-        if not isinstance(self.normal_scores, bool | np.bool_):
-            raise ValueError(f"normal_scores must be True or False, got {self.normal_scores!r}.")
         if not 0 < self.max_features <= 1:
             raise ValueError(
                 f"max_features is a share of the columns, above 0 and at most 1; got {self.max_features!r}."
@@ -106,10 +132,6 @@ class RefinedGraph(KNNGraph):
         n_passes, n_trees = (2, 100) if n_rows <= self.max_samples else (1, 50)
         return replace(self, n_passes=self.n_passes or n_passes, n_trees=self.n_trees or n_trees)
 
-    def every_row_a_node(self, n_rows: int) -> bool:
-        """Tell whether a graph of so many rows joins them all."""
-        return self.max_nodes is None or n_rows <= self.max_nodes
-
     def leaf_size(self, n_rows: int) -> int:
         """Return the fewest rows of a leaf of trees that are fitted to so many."""
         return max(1, min(self.min_samples_leaf, n_rows // 40))
@@ -120,7 +142,7 @@ class RefinedGraph(KNNGraph):
 
 
 #: Short forms of ``graph=``.
-GRAPHS: dict[str, KNNGraph] = {"knn": KNNGraph(), "refined": RefinedGraph()}
+GRAPHS: dict[str, KNNGraph] = {"knn": KNNGraph(), "table": TableGraph(), "refined": RefinedGraph()}
 
 
 @dataclass(frozen=True)
@@ -161,7 +183,7 @@ class PreparedGraph:
     @property
     def components(self) -> NDArray[np.floating[Any]] | None:
         """Principal components, where they are fewer than the numbers of the table; else None."""
-        if not isinstance(self.spec, RefinedGraph) or sp.issparse(self.points):
+        if not isinstance(self.spec, TableGraph) or sp.issparse(self.points):
             return None
         assert self.points is not None
         assert self.table is not None
@@ -169,7 +191,7 @@ class PreparedGraph:
 
     def subset(self, rows: NDArray[np.intp]) -> PreparedGraph:
         """Cut to some of the rows."""
-        if isinstance(self.spec, RefinedGraph) and self.lists is None and self.spec.every_row_a_node(rows.size):
+        if isinstance(self.spec, TableGraph) and self.lists is None and self.spec.every_row_a_node(rows.size):
             return self.thinned(rows)
         return replace(
             self._at(rows),
@@ -241,7 +263,7 @@ def prepare_graph(
     if graph.n_neighbors >= table.n_rows:
         graph = graph.replace(n_neighbors=max(1, table.n_rows - 1))
     extra: dict[str, Any] = {}
-    if isinstance(graph, RefinedGraph):
+    if isinstance(graph, TableGraph):
         extra = {"categories": "only without numbers"}
         if graph.metric == "euclidean":
             scores = graph.normal_scores and graph.scale is not None
@@ -249,14 +271,14 @@ def prepare_graph(
     settings = {"scale": graph.scale, "warn_missing": warn_missing, **extra}
     space, points = DistanceSpace.fit_transform(table, n_jobs=n_jobs, **settings)
     prepared = PreparedGraph(n_rows, None, graph, table, space, points, n_jobs=n_jobs, verbose=verbose)
-    waits = isinstance(graph, RefinedGraph) and not graph.every_row_a_node(n_rows)
+    waits = isinstance(graph, TableGraph) and not graph.every_row_a_node(n_rows)
     return prepared if waits else prepared._searched()
 
 
 class SharedGraph:
     """The graph of all rows, for estimators that are fitted to parts of them.
 
-    ``GRBBClassifier(graph=SharedGraph(X))`` in a ``GridSearchCV`` searches neighbours once, where ``graph="refined"``
+    ``GRBBClassifier(graph=SharedGraph(X))`` in a ``GridSearchCV`` searches neighbours once, where ``graph="table"``
     searches them in each fit. A fit gets the neighbours among its own rows. They are recognised by content, never by
     position: a row that is not among those of the graph is refused. Cloning an estimator does not copy the object.
 
@@ -303,7 +325,7 @@ class SharedGraph:
     def __init__(
         self,
         X: Any,
-        graph: Any = "refined",
+        graph: Any = "table",
         *,
         categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,

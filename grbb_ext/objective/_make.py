@@ -13,7 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext._checks import one_of
 from grbb_ext._progress import warn_caller
 from grbb_ext._spec import read_spec
-from grbb_ext.graph import GRAPHS, KNNGraph, PreparedGraph, RefinedGraph, SharedGraph, laplacian, prepare_graph
+from grbb_ext.graph import (
+    GRAPHS,
+    KNNGraph,
+    PreparedGraph,
+    RefinedGraph,
+    SharedGraph,
+    TableGraph,
+    laplacian,
+    prepare_graph,
+)
 from grbb_ext.labels import (
     ClassWeight,
     Labels,
@@ -38,7 +47,7 @@ from grbb_ext.rules import (
     Targets,
 )
 from grbb_ext.table import Table, read_table
-from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, sharpened, spread, teach
+from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, sharpened, shifted, spread, teach
 
 _LARGEST_SQUARED_WEIGHT = 1e15
 
@@ -115,8 +124,8 @@ class Recipe:
         if asked.get("teacher") is not None and not isinstance(rule, Targets):
             raise ValueError(f"rule={rule.name!r} has no teacher: leave teacher out, or use rule='targets'.")
         graph = cls.part("graph", **asked)
-        if isinstance(graph, RefinedGraph):
-            if isinstance(rule, Labeled):
+        if isinstance(graph, TableGraph):
+            if isinstance(rule, Labeled) and isinstance(graph, RefinedGraph):
                 raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
             if not (isinstance(rule, Targets) and isinstance(propagation, Smooth)):
                 # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
@@ -147,7 +156,7 @@ class Recipe:
         if graph is None or (isinstance(spec, Paper) and isinstance(graph, str) and graph == "knn"):
             graph = spec.graph
         if isinstance(graph, str) and graph not in _GRAPHS:
-            raise ValueError(f"graph must be 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
+            raise ValueError(f"graph must be 'table', 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
         return _GRAPHS[graph] if isinstance(graph, str) else graph
 
     @property
@@ -159,7 +168,7 @@ class Recipe:
 def _refuse_beside_preset(asked: Mapping[str, Any]) -> None:
     for name, meant in {"rule": "paper", "propagation": "harmonic", "graph": "knn"}.items():
         value = asked.get(name)
-        also = {"rule": isinstance(value, Paper), "graph": not isinstance(value, str | RefinedGraph)}
+        also = {"rule": isinstance(value, Paper), "graph": not isinstance(value, str | TableGraph)}
         if not (value is None or also.get(name) or (isinstance(value, str) and value == meant)):
             raise ValueError(f"preset='paper' means {name}={meant!r}, got {value!r}. Leave one of them out.")
 
@@ -195,15 +204,17 @@ def grbb_objective(
         All rows; None where `graph` is given.
     y : array-like of shape (N,)
         Labels in any row order. `unlabeled`, NaN or None marks a row without one.
-    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, SharedGraph, or sparse matrix or array-like of shape (N, N)
-        ``"knn"`` joins nearest neighbours, see :class:`KNNGraph`. ``"refined"`` ranks the neighbours again by trees
-        that are fitted to the propagated labels, see :class:`RefinedGraph`. A matrix is a ready affinity, symmetric and
-        non-negative. None is ``"refined"`` for ``rule="targets"`` and ``"knn"`` for the others, with the paper's
-        binary weights for ``rule="paper"``.
-    teacher : {"committee", "graph", "forest"}, list, Committee or Teacher, default="committee"
-        What predicts the targets of ``rule="targets"``: the graph and a forest on the labelled rows, averaged with
-        weights from held-out labels, or one of them alone, see :class:`Committee`. A fitted :class:`Teacher`
-        (``obj.teacher_``) predicts the targets of these rows from the labels that it was fitted to.
+    graph : {"table", "knn", "refined"}, KNNGraph, SharedGraph, or sparse matrix or array-like of shape (N, N)
+        ``"knn"`` joins nearest neighbours, see :class:`KNNGraph`. ``"table"`` makes columns of all kinds comparable
+        before, see :class:`TableGraph`. ``"refined"`` ranks the neighbours again by trees that are fitted to the
+        propagated labels, see :class:`RefinedGraph`. A matrix is a ready affinity, symmetric and non-negative. None is
+        ``"table"`` for ``rule="targets"`` and ``"knn"`` for the others, with the paper's binary weights for
+        ``rule="paper"``.
+    teacher : {"committee", "graph", "forest", "linear"}, list, Committee or Teacher, default="committee"
+        What predicts the targets of ``rule="targets"``: the graph, a forest and a linear model, averaged with weights
+        from held-out labels, or one of them alone. A list may also hold any classifier or regressor of scikit-learn's
+        kind; :class:`Committee` has the options. A fitted :class:`Teacher` (``obj.teacher_``) predicts the targets of
+        these rows from the labels that it was fitted to.
     propagation : {"smooth", "harmonic", "nonlocal", "poisson"} or PropagationSpec
         The operator. None is ``"smooth"`` for ``"targets"``, ``"nonlocal"`` for ``"corrected"`` and ``"harmonic"`` for
         ``"paper"``. Solver and tolerance are fields of the specs, e.g. ``Smooth(tau=0.1)``.
@@ -268,8 +279,8 @@ def grbb_objective(
     table = None if X is None else read_table(X)
     if table is not None and table.n_rows != labels.n_rows:
         raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
-    if graph is None and labels.labeled.size == labels.n_rows and isinstance(recipe.graph, RefinedGraph):
-        recipe = replace(recipe, graph=_GRAPHS["knn"])  # without unlabelled rows there is nothing to refine for
+    if graph is None and labels.labeled.size == labels.n_rows and isinstance(recipe.graph, TableGraph):
+        recipe = replace(recipe, graph=_GRAPHS["knn"])  # without unlabelled rows nothing is propagated
     prepared = PreparedGraph(labels.n_rows, table=table, n_jobs=n_jobs, verbose=verbose)
     if recipe.needs_graph or not isinstance(recipe.graph, KNNGraph | SharedGraph):
         # An estimator has read X already, and documents what becomes of missing values.
@@ -324,8 +335,9 @@ def _taught(recipe: Recipe, labels: Labels, prepared: PreparedGraph) -> Lesson:
         return lesson
     if recipe.rule.propagation is None:
         return Lesson()
-    operator, refinement = spread(prepared, labels, recipe.propagation, random_state=recipe.random_state)
-    return Lesson(propagation=operator, refinement=refinement)
+    found = spread(prepared, labels, recipe.propagation, random_state=recipe.random_state)
+    unreachable = np.flatnonzero(~found.operator.reachable)
+    return Lesson(propagation=found.operator, refinement=found.refinement, unreachable=unreachable)
 
 
 def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) -> Lesson:
@@ -355,7 +367,9 @@ def _rule_parts(
         labeled = replace(labeled, lam=rule.lam, L_l=sp.csr_array(L[rows]), degree=L.diagonal()[rows])
     if isinstance(rule, Targets):
         assert q is not None
-        of_row = of_row * (1.0 if of_class is None else mixed_weight(q, of_class))
+        if of_class is not None:
+            # The weighted loss, sum_k q_k w_k l(k), is that of targets in proportion to q_k w_k.
+            of_row, q = of_row * mixed_weight(q, of_class), shifted(q, of_class)
         of_row[lesson.unreachable] = 0.0
         weights = None if (of_row == 1.0).all() else of_row.astype(np.float32)
         return RuleParts(labeled, targets=_frozen(q.astype(np.float32)), weights=weights)

@@ -47,16 +47,16 @@ class GRBBObjective:
     unlabeled_ : object
         The marker of unlabelled rows.
     unreachable_ : ndarray of int
-        Rows that no label reaches; their gradient is 0.
+        Rows that no label reaches, and no other expert of the teacher teaches; their gradient is 0.
     graph_ : csr_array of shape (N, N) or None
-        The affinity; None for rules that look at none. Where not every row is a node (see :class:`RefinedGraph`), the
+        The affinity; None for rules that look at none. Where not every row is a node (see :class:`TableGraph`), the
         others have no edges; ``propagation_.Z`` holds their weights on nodes.
     refinement_ : Refinement or None
         How the graph was refined: agreement with the plain graph, time, settings; None for other graphs.
     teacher_ : Teacher or None
         Predicts targets for any other rows; None for rules without targets.
     evidence_ : Evidence or None
-        Held-out likelihood and weight of each expert of the teacher; None for a single expert.
+        Held-out likelihood and weight of each expert of the teacher; None for rules without targets.
     propagation_ : Propagation or None
         The operator; None for rules without one.
     targets_ : ndarray of shape (N,) or (N, K), or None

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.plotting._curves import Display, legend_above
 from grbb_ext.table import DistanceSpace, read_table
+from grbb_ext.teacher import Evidence
 from grbb_ext.variance import prediction_variance
 
 Floats = NDArray[np.float64]
@@ -385,4 +386,62 @@ class VarianceDisplay(Display):
         ax.set_ylabel(f"standard deviation ({self.kind})")
         ax.set_ylim(bottom=0)
         legend_above(ax, n_columns=3)
+        return self
+
+
+class EvidenceDisplay(Display):
+    """How far the teacher trusts each of its experts, as bars.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        ``obj.evidence_`` of an objective or an estimator.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        The axes.
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from grbb_ext.teacher import Evidence
+    >>> display = EvidenceDisplay(Evidence(("graph", "forest"), (-0.6, -0.3), (0.1, 0.9), 20)).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['graph', 'forest']
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> EvidenceDisplay:
+        """Draw the evidence of a fitted estimator or an objective.
+
+        Parameters
+        ----------
+        estimator : GRBBClassifier, GRBBRegressor or GRBBObjective
+            With a teacher, which ``rule="targets"`` has.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None makes a figure.
+        """
+        if not isinstance(estimator, GRBBObjective):
+            check_is_fitted(estimator)
+        if estimator.evidence_ is None:
+            raise ValueError("There is no evidence to draw: only rule='targets' has a teacher.")
+        return cls(estimator.evidence_).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> EvidenceDisplay:
+        """Draw the weights as bars, with the likelihood of held-out labels beside each."""
+        ax = self._open(ax, 5.5, 0.6 * len(self.evidence.experts) + 1.2)
+        places = np.arange(len(self.evidence.experts))[::-1]
+        ax.barh(places, self.evidence.weight, height=0.6, color="C0")
+        for place, weight, value in zip(places, self.evidence.weight, self.evidence.log_likelihood, strict=True):
+            text = "" if value is None else f"log-likelihood {value:.2f}"
+            ax.annotate(text, (weight, place), (4, 0), textcoords="offset points", va="center")
+        ax.set(yticks=places, yticklabels=self.evidence.experts, xlim=(0, 1.45), xticks=np.linspace(0, 1, 6))
+        ax.set(xlabel="weight in the targets", title=f"{self.evidence.n_labels} held-out labels")
         return self

@@ -113,6 +113,31 @@ class Table:
             return self.numbers
         return np.hstack([self.numbers, np.where(self.codes < 0, np.nan, self.codes)])
 
+    def native(self) -> Any:
+        """Return the rows as estimators of scikit-learn take them.
+
+        An array stays an array; a frame is a pandas frame with its names and categories again.
+
+        Examples
+        --------
+        >>> table = Table(np.array([[0.5, 1.0], [1.5, np.nan]]), Schema((1,), {1: ("blue", "red")}, ("size", "color")))
+        >>> table.native()["color"].tolist(), Table(np.eye(2)).native().tolist()
+        (['red', nan], [[1.0, 0.0], [0.0, 1.0]])
+        """
+        schema = self.schema
+        if schema.names is None and not schema.categories:
+            return self.values
+        import pandas as pd
+
+        columns = {}
+        for j, name in enumerate(schema.names or range(self.n_columns)):
+            column = self.values[:, j]
+            if j in schema.categories:
+                codes = np.where(np.isnan(column), -1, column).astype(np.intp)
+                column = pd.Categorical.from_codes(codes, list(schema.categories[j]))
+            columns[name] = column
+        return pd.DataFrame(columns)
+
     def ordered(self, target: NDArray[np.float64], rows: Index) -> Matrix:
         """Return all columns as numbers: a category is its mean target, so that a split may part any two sets of them.
 

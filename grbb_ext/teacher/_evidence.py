@@ -1,63 +1,70 @@
-"""How far to trust each expert: its predictions of held-out labels, and how smooth the forest is on the graph."""
+"""How far to trust each expert, and all of them together: their predictions of held-out labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._progress import warn_caller
 from grbb_ext.losses import Loss, SquaredErrorLoss
+from grbb_ext.teacher._targets import sharpened
+
+Floats = NDArray[np.float64]
 
 # A held-out probability counts as at least this: one surprise is no proof.
 _FLOOR = 0.01
-# Odds of more than a hundred before the labels are used would leave them no influence.
-_SMOOTHEST = 0.99
-# Below this weight of the graph the user is warned.
-_DOUBTFUL = 0.25
-
-
-class GraphEvidenceWarning(UserWarning):
-    """Held-out labels are predicted better by trees on the labelled rows than by the graph."""
+# Weights that are tried: multiples of 1/20 for up to three experts, coarser for more.
+_FINEST, _MOST_POINTS = 20, 500
+# Powers that are tried, and the spread of their logarithms before a label is seen.
+_POWERS = tuple(float(power) for power in np.exp(np.linspace(-1.2, 1.2, 9)))
+_SPREAD = 0.5
+# Powers with a smaller share change no target by as much.
+_LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """How well each expert predicts labels that were held out, and the weight that follows.
+    """How well each expert predicts labels that were held out, and what follows from it.
+
+    It prints as a small table; :class:`grbb_ext.EvidenceDisplay` draws it.
 
     Attributes
     ----------
     experts : tuple of str
         Their names.
     log_likelihood : tuple of float
-        Mean log-likelihood of a held-out label under each. For the graph each label is left out of the propagation in
-        turn; a refined graph has been shaped by all of them, which flatters it a little. For the forest it is out of
-        bag.
+        Mean log-likelihood of a held-out label under each; None where no label could be held out.
     weight : tuple of float
         Weight of each in the targets; they sum to 1.
     n_labels : int
-        Labels that were used.
-    smoothness : float
-        Share of the variance of the forest's predictions that means over neighbours explain, over all rows.
+        Labels that were held out. A label that is the only one of its class cannot be.
+    powers : tuple of float
+        Powers by which the averaged probabilities are sharpened (above 1) or softened.
+    shares : tuple of float
+        Share of each power in the targets; they sum to 1.
 
     Examples
     --------
-    >>> print(Evidence(("graph", "forest"), (-0.6, -0.3), (0.1, 0.9), n_labels=20, smoothness=0.5))
-    Mean log-likelihood of 20 held-out labels: graph -0.60 (weight 10 %), forest -0.30 (weight 90 %). Means over \
-neighbours explain 50 % of the forest's variance.
+    >>> print(Evidence(("graph", "forest"), (-0.6, -0.3), (0.1, 0.9), n_labels=20))
+    expert    log-likelihood  weight
+    graph              -0.60     10 %
+    forest             -0.30     90 %
+    20 labels held out; probabilities to the power 1.00.
     """
 
     experts: tuple[str, ...]
-    log_likelihood: tuple[float, ...]
+    log_likelihood: tuple[float | None, ...]
     weight: tuple[float, ...]
     n_labels: int
-    smoothness: float = 0.0
+    powers: tuple[float, ...] = (1.0,)
+    shares: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        for name in ("experts", "log_likelihood", "weight"):  # lists, where a saved model is read
+        for name in ("experts", "log_likelihood", "weight", "powers", "shares"):  # lists, where a saved model is read
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @property
@@ -65,118 +72,156 @@ neighbours explain 50 % of the forest's variance.
         """Weight by expert."""
         return dict(zip(self.experts, self.weight, strict=True))
 
+    @property
+    def power(self) -> float:
+        """The mean power, geometrically."""
+        return float(np.exp(np.dot(self.shares, np.log(self.powers))))
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        rows = zip(self.experts, self.log_likelihood, self.weight, strict=True)
+        return [
+            (name, "-" if value is None else f"{value:.2f}", f"{100 * weight:.0f} %") for name, value, weight in rows
+        ]
+
     def __str__(self) -> str:
-        listed = ", ".join(
-            f"{name} {value:.2f} (weight {100 * weight:.0f} %)"
-            for name, value, weight in zip(self.experts, self.log_likelihood, self.weight, strict=True)
+        width = max(8, *(len(name) for name in self.experts))
+        lines = [f"{'expert':<{width}}  log-likelihood  weight"]
+        lines += [f"{name:<{width}}  {value:>14}  {weight:>7}" for name, value, weight in self._rows()]
+        return "\n".join([*lines, f"{self.n_labels} labels held out; probabilities to the power {self.power:.2f}."])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th>{name}</th><td>{value}</td><td>{weight}</td></tr>" for name, value, weight in self._rows()
         )
         return (
-            f"Mean log-likelihood of {self.n_labels} held-out labels: {listed}. Means over neighbours explain "
-            f"{100 * self.smoothness:.0f} % of the forest's variance."
+            "<table><thead><tr><th>expert</th><th>log-likelihood</th><th>weight</th></tr></thead>"
+            f"<tbody>{cells}</tbody><caption>{self.n_labels} labels held out; probabilities to the power "
+            f"{self.power:.2f}</caption></table>"
         )
 
-    def warn_if_doubtful(self) -> None:
-        """Warn where the graph has less than a quarter of the weight."""
-        if self.weights.get("graph", 1.0) < _DOUBTFUL:
-            warn_caller(
-                f"The graph predicts held-out labels worse than trees on the labelled rows do. {self} The unlabelled "
-                "rows may add little here: compare with rule='labeled'. teacher='graph' uses the graph alone all the "
-                "same.",
-                GraphEvidenceWarning,
-            )
 
+def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpen: float | str = "auto") -> Evidence:
+    r"""Weigh experts by their predictions of held-out labels, and find the power that suits their average.
 
-def weigh(
-    held_out: Mapping[str, NDArray[np.float64]], targets: NDArray[np.float64], loss: Loss, smoothness: float = 0.0
-) -> Evidence:
-    r"""Weigh experts by their predictions of held-out labels.
+    Weights w are averaged over their posterior, from a uniform prior on the simplex:
 
-    The weight of an expert is its posterior probability
+    .. math:: \bar w = \mathrm{E}[w \mid y], \qquad p(y \mid w) = \prod_i \sum_e w_e\, \hat p_{e,i}(y_i)
+       \quad \text{or} \quad \Bigl( \sum_i \bigl(y_i - \sum_e w_e\, \hat y_{e,i}\bigr)^2 \Bigr)^{-n/2}
 
-    .. math:: w_e \propto \pi_e\, e^{\ell_e}, \qquad
-       \ell = \sum_{i \in l} \log \hat p_i(y_i) \quad \text{or} \quad
-       \ell = -\frac{n}{2} \log \frac{2 \pi e}{n} \sum_{i \in l} (y_i - \hat y_i)^2
-
-    for classes and for regression, where the variance is each expert's own. The prior odds :math:`\pi` of the graph
-    are :math:`1 / (1 - R^2)`, the variance of the forest's predictions over the part that neighbours leave
-    unexplained (:func:`smoothness`): 1, where they explain nothing.
+    for classes and for regression. So a few labels move the weights little, and many find the best mixture. Where no
+    label can be held out, the graph, which alone has seen all rows, has three quarters. Then
+    probabilities q of the average may be too timid or too sure: :math:`q_k^s / \sum_j q_j^s` is averaged over the
+    posterior of s, from a prior with :math:`\log s \sim N(0, 0.5^2)`.
 
     Parameters
     ----------
     held_out : mapping of str to ndarray of shape (n,) or (n, K)
-        Predicted targets of the labelled rows, each without its own label, by expert.
+        Predicted targets of the labelled rows, each without its own label, by expert. Rows with NaN do not count.
     targets : ndarray of shape (n,) or (n, K)
         Their targets: 0/1, one-hot, or values.
     loss : Loss
         The loss.
-    smoothness : float, default=0
-        :math:`R^2`; more than 0.99 counts as 0.99.
+    sharpen : "auto" or float, default="auto"
+        A number is taken as s.
 
     Returns
     -------
     Evidence
-        Likelihoods and weights.
+        Likelihoods, weights and powers.
 
     Examples
     --------
     >>> from grbb_ext.losses import LogisticLoss
-    >>> y = np.array([0.0, 1.0])
-    >>> experts = {"graph": np.array([0.2, 0.8]), "forest": np.array([0.5, 0.5])}
-    >>> round(weigh(experts, y, LogisticLoss()).weights["graph"], 3)
-    0.719
+    >>> y = np.array([0.0, 1.0, 1.0, 0.0])
+    >>> experts = {"graph": np.array([0.1, 0.9, 0.8, 0.2]), "forest": np.full(4, 0.5)}
+    >>> evidence = weigh(experts, y, LogisticLoss())
+    >>> round(evidence.weights["graph"], 2), evidence.power > 1
+    (0.67, True)
     """
-    n = targets.shape[0]
-    means = np.array([_log_likelihood(predicted, targets, loss) for predicted in held_out.values()])
-    prior = np.log(1.0 - min(smoothness, _SMOOTHEST))
-    log_odds = n * means - np.array([prior if name == "graph" else 0.0 for name in held_out])
-    weight = np.exp(np.clip(log_odds - log_odds.max(), -700.0, 0.0))
-    weight /= weight.sum()
-    return Evidence(tuple(held_out), tuple(means.tolist()), tuple(weight.tolist()), n, smoothness)
-
-
-def _log_likelihood(predicted: NDArray[np.float64], targets: NDArray[np.float64], loss: Loss) -> float:
+    predicted = np.stack([np.asarray(one, dtype=np.float64) for one in held_out.values()])
+    known = np.isfinite(predicted.reshape(*predicted.shape[:2], -1)).all(axis=(0, 2)) & _held(targets, loss)
+    predicted, targets = predicted[:, known], targets[known]
+    n, names = int(known.sum()), tuple(held_out)
+    fixed = 1.0 if isinstance(sharpen, str) else float(sharpen)
+    if not n:
+        prior = _prior(names)
+        return Evidence(names, (None,) * len(names), prior, 0, (fixed,), (1.0,))
+    points = simplex(len(names))
     if isinstance(loss, SquaredErrorLoss):
-        error = float(np.mean((targets - predicted) ** 2))
-        smallest = np.finfo(np.float64).tiny
-        return -0.5 * float(np.log(2 * np.pi * np.e * max(error, smallest)))
-    if targets.ndim == 1:
-        of_label = np.where(targets > 0.5, predicted, 1.0 - predicted)
-    else:
-        of_label = (targets * predicted).sum(axis=1)
-    return float(np.log(np.clip(of_label, _FLOOR, 1.0 - _FLOOR)).mean())
+        fitted = np.einsum("pe,en->pn", points, predicted)
+        log_posterior = n * _gaussian(((targets - fitted) ** 2).mean(axis=1))
+        means = _gaussian(((targets - predicted) ** 2).mean(axis=1))
+        weight = _normalized(log_posterior) @ points
+        return Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n)
+    of_label = np.clip(_of_label(predicted, targets), _FLOOR, 1.0 - _FLOOR)
+    weight = _normalized(np.log(points @ of_label).sum(axis=1)) @ points
+    means = np.log(of_label).mean(axis=1)
+    powers: tuple[float, ...] = (fixed,)
+    shares: tuple[float, ...] = (1.0,)
+    if isinstance(sharpen, str):
+        mixed = np.tensordot(weight, predicted, axes=1)
+        powers, shares = _posterior_powers(mixed, targets)
+    return Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n, powers, shares)
 
 
-def smoothness(W: sp.csr_array, values: NDArray[np.float64]) -> float:
-    r"""Return the share of the variance of a function that its means over neighbours explain.
+def _prior(names: tuple[str, ...]) -> tuple[float, ...]:
+    """Return weights without any evidence: three quarters for the graph, which alone has seen all rows."""
+    if "graph" not in names or len(names) == 1:
+        return (1.0 / len(names),) * len(names)
+    return tuple(0.75 if name == "graph" else 0.25 / (len(names) - 1) for name in names)
 
-    .. math:: R^2 = \max\bigl(0, \mathrm{corr}(D^{-1} W v, v)\bigr)^2
 
-    over the rows with neighbours. The predictions of a forest on the labelled rows are such a function. Where it
-    varies within neighbourhoods, the columns that matter are not those that make rows neighbours.
-
-    Parameters
-    ----------
-    W : csr_array of shape (N, N)
-        Affinity.
-    values : ndarray of shape (N,) or (N, K)
-        The function; columns are centred and taken together.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0 for a constant, and where neighbours are rather unlike.
+def simplex(n_experts: int) -> Floats:
+    """Return weights that sum to 1, evenly over the simplex.
 
     Examples
     --------
-    >>> path = sp.csr_array(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
-    >>> round(smoothness(path, np.arange(6.0)), 2), round(smoothness(path, np.array([0.0, 1, 0, 1, 0, 1])), 2)
-    (0.94, 0.0)
+    >>> simplex(2)[:3].tolist(), simplex(3).shape, simplex(4).shape
+    ([[0.0, 1.0], [0.05, 0.95], [0.1, 0.9]], (231, 3), (455, 4))
     """
-    degree = np.asarray(W.sum(axis=1)).ravel()
-    joined = degree > 0
-    v = values.reshape(values.shape[0], -1)
-    means = (W @ v)[joined] / degree[joined, None]
-    own = v[joined] - v[joined].mean(axis=0)
-    means = means - means.mean(axis=0)
-    spread = float((own**2).sum() * (means**2).sum())
-    return max(0.0, float((own * means).sum())) ** 2 / spread if spread > 0 else 0.0
+    steps = _FINEST
+    while steps > 2 and comb(steps + n_experts - 1, n_experts - 1) > _MOST_POINTS:
+        steps -= 1
+    # So many bars between so many stars: the stars between two bars are one weight.
+    n_places = steps + n_experts - 1
+    ends = np.array([(-1, *bars, n_places) for bars in combinations(range(n_places), n_experts - 1)])
+    return np.asarray((np.diff(ends, axis=1) - 1) / steps)
+
+
+def _held(targets: Floats, loss: Loss) -> NDArray[np.bool_]:
+    """Tell which labels can be held out: not the only one of its class, which nothing else could have taught."""
+    if isinstance(loss, SquaredErrorLoss):
+        return np.ones(targets.shape[0], dtype=bool)
+    one_hot = np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets
+    return np.asarray((one_hot * one_hot.sum(axis=0)).sum(axis=1) > 1)
+
+
+def _posterior_powers(mixed: Floats, targets: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    log_posterior = np.array(
+        [
+            np.log(np.clip(_of_label(sharpened(mixed, power), targets), _FLOOR, 1.0)).sum()
+            - 0.5 * (np.log(power) / _SPREAD) ** 2
+            for power in _POWERS
+        ]
+    )
+    share = _normalized(log_posterior)
+    kept = share >= min(_LEAST_SHARE, share.max())
+    share = share[kept] / share[kept].sum()
+    return tuple(np.array(_POWERS)[kept].tolist()), tuple(share.tolist())
+
+
+def _of_label(predicted: Floats, targets: Floats) -> Floats:
+    """Return the probability that was given to each label."""
+    if targets.ndim == 1:
+        return np.asarray(np.where(targets > 0.5, predicted, 1.0 - predicted))
+    return np.asarray((targets * predicted).sum(axis=-1))
+
+
+def _gaussian(mean_squared_error: Floats) -> Floats:
+    """Return the mean log-likelihood of errors under the normal distribution that suits them best."""
+    return np.asarray(-0.5 * np.log(2 * np.pi * np.e * np.maximum(mean_squared_error, np.finfo(np.float64).tiny)))
+
+
+def _normalized(log_weight: Floats) -> Floats:
+    weight = np.exp(np.clip(log_weight - log_weight.max(), -700.0, 0.0))
+    return np.asarray(weight / weight.sum())

@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
 from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.labels import Labels
 from grbb_ext.table import DistanceSpace, Matrix, Table
-from grbb_ext.teacher._trees import MOST_OUTPUTS
+from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, fixed_order
 
 # The out-of-bag means rest on about a third of the trees.
 _TREES, _FEWEST_TREES = 200, 25
-# A tree draws no more labels than this, so that the time does not grow with them.
-_MOST_LABELS = 10_000
 
 
 @dataclass(frozen=True)
@@ -83,11 +80,11 @@ class ForestExpert:
         """
         rows = labels.labeled
         X, targets = _columns(table.take(rows), space, None if points is None else points[rows]), labels.targets
-        order = _fixed_order(X, targets)
+        order = fixed_order(table.take(rows), targets)
         forest = ExtraTreesRegressor(
             n_trees(labels.n_outputs),
             bootstrap=True,
-            max_samples=min(rows.size, _MOST_LABELS),
+            max_samples=min(rows.size, MOST_LABELS),
             oob_score=True,
             random_state=random_state,
             n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
@@ -151,23 +148,3 @@ def n_trees(n_outputs: int) -> int:
 def _columns(table: Table, space: DistanceSpace | None, points: NDArray[np.floating[Any]] | None) -> Matrix:
     X = table.coded()
     return X if space is None else np.hstack([X, space(table) if points is None else points])
-
-
-def _fixed_order(X: Matrix, targets: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return an order of the rows that depends on what they hold alone: bootstrap samples are drawn by position.
-
-    Examples
-    --------
-    >>> X = np.array([[2.0, 1.0], [1.0, 3.0], [1.0, 3.0]])
-    >>> order = _fixed_order(X, np.array([0.0, 1.0, 0.0]))
-    >>> again = _fixed_order(X[::-1], np.array([0.0, 1.0, 0.0]))
-    >>> np.array_equal(X[order], X[::-1][again])
-    True
-    """
-    if isinstance(X, sp.csr_array):
-        X.sort_indices()
-        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends]
-    else:
-        keys = [row.tobytes() for row in np.ascontiguousarray(X)]
-    return np.array(sorted(range(len(keys)), key=lambda i: (keys[i], targets[i].tobytes())), dtype=np.intp)

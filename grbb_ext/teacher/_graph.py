@@ -12,12 +12,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._progress import in_threads, row_blocks
-from grbb_ext.graph import KNNGraph, NeighborLists, NodeIndex, PreparedGraph, RefinedGraph, choose_method, edge_weights
+from grbb_ext.graph import (
+    KNNGraph,
+    NeighborLists,
+    NodeIndex,
+    PreparedGraph,
+    RefinedGraph,
+    TableGraph,
+    choose_method,
+    edge_weights,
+)
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import (
     NodePropagation,
     Nodes,
     Propagation,
+    PropagationSpec,
     Smooth,
     SmoothPropagation,
     among_all,
@@ -180,8 +190,8 @@ class GraphExpert:
         What they were centred by.
     labels : Labels
         Loss and classes.
-    held_out : ndarray of shape (n,) or (n, K), or None
-        Predictions of the labelled rows, each label left out in turn; None where the operator has no closed form.
+    held_out : ndarray of shape (n,) or (n, K)
+        Predictions of the labelled rows, each label left out in turn; NaN where the operator has no closed form.
     nodes : GraphNodes or None
         For rows that are no nodes; None where the graph was given as a matrix.
     """
@@ -189,19 +199,60 @@ class GraphExpert:
     extended: NDArray[np.float64]
     mean: Any
     labels: Labels
-    held_out: NDArray[np.float64] | None
+    held_out: NDArray[np.float64]
     nodes: GraphNodes | None
 
     name = "graph"
 
+    @property
+    def unknown(self) -> NDArray[np.float64]:
+        """The target of a row that no label reaches: the mean of the labels, shrunk."""
+        return np.asarray(finish_targets(np.zeros((1, *np.shape(self.mean))), self.mean, self.labels.loss)[0])
+
     def predict(self, table: Table) -> NDArray[np.float64]:
-        """Predict the targets of any rows: probabilities, not sharpened, or values for regression."""
+        """Predict the targets of any rows: probabilities, or values for regression; NaN where no label reaches."""
         if self.nodes is None:
             raise ValueError(
-                "The teacher's graph was given as a matrix, so new rows have no neighbours in it. Use graph='refined' "
+                "The teacher's graph was given as a matrix, so new rows have no neighbours in it. Use graph='table' "
                 "or graph='knn', which find the neighbours of any row."
             )
-        return finish_targets(np.asarray(self.nodes.Z(table) @ self.extended), self.mean, self.labels.loss)
+        Z = self.nodes.Z(table)
+        predicted = finish_targets(np.asarray(Z @ self.extended), self.mean, self.labels.loss)
+        predicted[np.asarray(Z.sum(axis=1)).ravel() == 0] = np.nan
+        return predicted
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Labels spread on a graph.
+
+    Attributes
+    ----------
+    operator : Propagation
+        The operator for all rows.
+    hung : GraphNodes or None
+        The same for any other rows; None where the graph was given as a matrix.
+    nodes : ndarray of int or None
+        The rows that the graph joins, where these are not all.
+    refinement : Refinement or None
+        How the graph was refined; None for other graphs.
+    """
+
+    operator: Propagation
+    hung: GraphNodes | None
+    nodes: Index | None = None
+    refinement: Refinement | None = None
+
+    def expert(self, labels: Labels) -> tuple[GraphExpert, NDArray[np.float64]]:
+        """Return what teaches, and its predictions of all rows."""
+        values, mean = centered_labels(labels.targets, labels.loss)
+        known = (
+            self.refinement if self.refinement is not None and self.refinement.propagation is self.operator else None
+        )
+        extended = self.operator.extend(values) if known is None else known.extended
+        held_out = left_out(self.operator, labels) if known is None else known.held_out
+        on_nodes = extended if self.nodes is None else extended[self.nodes]
+        return GraphExpert(on_nodes, mean, labels, held_out, self.hung), finish_targets(extended, mean, labels.loss)
 
 
 @dataclass(frozen=True)
@@ -235,6 +286,9 @@ class Refinement:
         Centred labels, extended on the refined affinity.
     targets : ndarray of shape (N,) or (N, K)
         Labels propagated on the refined affinity, not sharpened.
+    held_out : ndarray of shape (n,) or (n, K)
+        Predictions of the labelled rows on the plain affinity, each label left out in turn. The refined one has been
+        shaped by all labels, and would flatter itself.
     agreement : float
         Share of the unlabelled rows, among these, to which both give the same class; for regression the correlation
         of the two.
@@ -257,6 +311,7 @@ class Refinement:
     plain_targets: NDArray[np.float64]
     extended: NDArray[np.float64]
     targets: NDArray[np.float64]
+    held_out: NDArray[np.float64]
     agreement: float
     edges_kept: float
     seconds: float
@@ -268,6 +323,37 @@ class Refinement:
             f"nodes={self.nodes.size} of {self.graph.shape[0]}, recall={self.recall:.3f}, "
             f"seconds={self.seconds:.2f}, settings={self.settings})"
         )
+
+
+def spread(prepared: PreparedGraph, labels: Labels, propagation: PropagationSpec, *, random_state: int = 0) -> Spread:
+    """Make the operator on a graph, refined where it was asked for.
+
+    Parameters
+    ----------
+    prepared : PreparedGraph
+        The graph.
+    labels : Labels
+        The labels.
+    propagation : PropagationSpec
+        The operator.
+    random_state : int, default=0
+        Seed of the sample of nodes, and of the trees of a refined graph.
+    """
+    settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
+    if isinstance(prepared.spec, RefinedGraph):
+        smooth = propagation if isinstance(propagation, Smooth) else Smooth()
+        refinement = refine(prepared, labels, smooth, random_state=random_state)
+        if smooth is propagation:
+            return Spread(refinement.propagation, refinement.hung, refinement.nodes, refinement)
+        return Spread(propagation.operator(refinement.graph, labels.labeled, **settings), None, None, refinement)
+    on_nodes, labels_on_nodes, nodes = _on_nodes(prepared, labels, np.random.default_rng(random_state))
+    operator = propagation.operator(on_nodes.W, labels_on_nodes.labeled, **settings)
+    hung = nodes_of(on_nodes, operator)
+    if on_nodes is prepared:
+        return Spread(operator, hung)
+    assert isinstance(operator, SmoothPropagation)
+    assert hung is not None
+    return Spread(NodePropagation(operator, hung.all_rows(prepared, nodes), nodes), hung, nodes)
 
 
 def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_state: int = 0) -> Refinement:
@@ -298,13 +384,9 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
     assert isinstance(prepared.spec, RefinedGraph)
     random = np.random.default_rng(random_state)
     spec = prepared.spec.for_rows(labels.n_rows)
-    on_nodes, labels_on_nodes, nodes = prepared, labels, np.arange(labels.n_rows)
-    if prepared.lists is None:
-        assert spec.max_nodes is not None
-        nodes = _sample(labels, spec.max_nodes, random)
-        on_nodes, labels_on_nodes = prepared.thinned(nodes), labels.among(nodes)
+    on_nodes, labels_on_nodes, nodes = _on_nodes(prepared, labels, random)
     rows = _sample(labels_on_nodes, spec.max_samples, random)
-    hung, learned, plain_targets = _passes(on_nodes, labels_on_nodes, rows, spec, smooth, random)
+    hung, learned, plain_targets, held_out = _passes(on_nodes, labels_on_nodes, rows, spec, smooth, random)
     operator, plain = hung.operator, on_nodes.W
     assert isinstance(operator, SmoothPropagation)
     assert plain is not None
@@ -332,6 +414,7 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
         plain_targets=plain_targets,
         extended=extended,
         targets=targets,
+        held_out=held_out,
         agreement=_agreement(before, after, classes=labels.classes is not None),
         edges_kept=edges_kept,
         seconds=time.perf_counter() - start,
@@ -346,8 +429,8 @@ def _passes(
     spec: RefinedGraph,
     smooth: Smooth,
     random: np.random.Generator,
-) -> tuple[GraphNodes, sp.csr_array, NDArray[np.float64]]:
-    """Return the nodes of the refined graph, the re-ranked affinity, and the targets of `rows` before any trees."""
+) -> tuple[GraphNodes, sp.csr_array, NDArray[np.float64], NDArray[np.float64]]:
+    """Return nodes of the refined graph, the re-ranked affinity, and targets of `rows` and held out without trees."""
     settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
     assert spec.n_passes is not None
     assert prepared.table is not None
@@ -355,6 +438,7 @@ def _passes(
     part = prepared if rows.size == labels.n_rows else prepared.thinned(rows)
     operator = smooth.operator(part.W, labels.among(rows).labeled, **settings)
     plain_targets = targets = soft_targets(operator, labels.targets, labels.loss)
+    held_out = left_out(operator, labels)
     for passed in range(1, spec.n_passes + 1):
         known = np.flatnonzero(operator.reachable)
         order = CategoryOrder.fit(prepared.table, targets[known], rows[known])
@@ -371,7 +455,27 @@ def _passes(
             targets = soft_targets(operator, labels.targets, labels.loss)
     hung = nodes_of(prepared, operator, Ranking(trees, order, leaves, ranked.radius(spec.n_neighbors)))
     assert hung is not None
-    return hung, learned, plain_targets
+    return hung, learned, plain_targets, held_out
+
+
+def left_out(operator: Propagation, labels: Labels) -> NDArray[np.float64]:
+    """Return predictions of the labelled rows, each label left out in turn; NaN without a closed form."""
+    if not isinstance(operator, SmoothPropagation) or labels.labeled.size < 2:
+        return np.full(labels.targets.shape, np.nan)
+    values, mean = centered_labels(labels.targets, labels.loss)
+    return finish_targets(operator.leave_one_out(values), mean, labels.loss)
+
+
+def _on_nodes(
+    prepared: PreparedGraph, labels: Labels, random: np.random.Generator
+) -> tuple[PreparedGraph, Labels, Index]:
+    """Return the graph of the nodes, their labels, and which rows they are: all, or a sample where there are many."""
+    if prepared.W is not None:
+        return prepared, labels, np.arange(labels.n_rows)
+    assert isinstance(prepared.spec, TableGraph)
+    assert prepared.spec.max_nodes is not None
+    nodes = _sample(labels, prepared.spec.max_nodes, random)
+    return prepared.thinned(nodes), labels.among(nodes), nodes
 
 
 def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[np.intp]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,49 +12,72 @@ from numpy.typing import NDArray
 from grbb_ext._checks import finite_number
 from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext._spec import Spec
-from grbb_ext.graph import PreparedGraph, RefinedGraph
+from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
-from grbb_ext.propagation import Propagation, PropagationSpec, Smooth, SmoothPropagation
+from grbb_ext.propagation import Propagation, PropagationSpec, SmoothPropagation
 from grbb_ext.table import Schema, Table, read_table
-from grbb_ext.teacher._evidence import Evidence, smoothness, weigh
+from grbb_ext.teacher._evidence import Evidence, weigh
 from grbb_ext.teacher._forest import ForestExpert
-from grbb_ext.teacher._graph import GraphExpert, Refinement, nodes_of, refine
-from grbb_ext.teacher._targets import centered_labels, finish_targets, sharpened
+from grbb_ext.teacher._graph import GraphExpert, Refinement, spread
+from grbb_ext.teacher._held_out import EstimatorExpert, check_estimator
+from grbb_ext.teacher._linear import LinearExpert
+from grbb_ext.teacher._targets import prior_ratio, sharpened, shifted
 
-_EXPERTS = ("graph", "forest")
+Expert = GraphExpert | ForestExpert | LinearExpert | EstimatorExpert
+_EXPERTS = ("graph", "forest", "linear")
 
 
 @dataclass(frozen=True)
 class Committee(Spec):
-    r"""Ask for a teacher: ``grbb_objective(X, y, teacher=Committee(sharpen=1))``.
+    r"""Ask for a teacher: ``grbb_objective(X, y, teacher=Committee(class_prior={"no": 0.9, "yes": 0.1}))``.
 
-    ``teacher="committee"`` is short for ``teacher=Committee()``, ``teacher="graph"`` for the graph alone and
-    ``teacher="forest"`` for the forest alone.
+    ``teacher="committee"`` is short for ``teacher=Committee()``, and ``teacher="graph"``, ``"forest"`` or ``"linear"``
+    for one expert alone. A list is short for its experts: ``teacher=["graph", "linear", TabPFNClassifier()]``.
 
     Parameters
     ----------
-    experts : tuple of {"graph", "forest"}, default=("graph", "forest")
-        ``"graph"``: labels propagated on the graph. ``"forest"``: extremely randomised trees on the labelled rows. Two
-        experts are averaged; their weights come from held-out labels (:func:`grbb_ext.teacher.weigh`). The forest
-        needs X. It takes part with ``propagation="smooth"`` and two labels or more; elsewhere the graph alone decides.
-    sharpen : float, default=3
-        Power s by which each expert's probabilities are sharpened, :math:`q_k^s / \sum_j q_j^s`; 1 leaves them alone.
+    experts : tuple of {"graph", "forest", "linear"} or estimators, default=("graph", "forest", "linear")
+        ``"graph"``: labels propagated on the graph. ``"forest"``: extremely randomised trees, and ``"linear"``: a
+        logistic or ridge regression, on the labelled rows. Any classifier or regressor of scikit-learn's kind can be
+        another. They are averaged with weights from held-out labels (:func:`grbb_ext.teacher.weigh`). Experts other
+        than the graph need X, and take part with ``propagation="smooth"``; elsewhere the graph alone decides. They may
+        use columns that the model which learns from them will not.
+    sharpen : "auto" or float, default="auto"
+        Power s by which the averaged probabilities are sharpened, :math:`q_k^s / \sum_j q_j^s`; 1 leaves them alone.
+        ``"auto"`` averages over the powers that held-out labels support.
+    class_prior : dict, array-like, "unlabeled" or None, default=None
+        Shares of the classes among all rows, where labels were drawn at other rates, such as so many of each class:
+        targets are multiplied by these shares over those of the labels. A dict by class, or shares in the order of
+        the classes. ``"unlabeled"`` estimates them from the unlabelled rows by the EM algorithm of Saerens et al.
+        (2002), which takes good probabilities; with few labels it may do harm. None trusts the labels.
     """
 
-    experts: tuple[str, ...] = _EXPERTS
-    sharpen: float = 3.0
+    experts: tuple[Any, ...] = _EXPERTS
+    sharpen: float | str = "auto"
+    class_prior: Any = None
 
     def __post_init__(self) -> None:
-        if not self.experts or not set(self.experts) <= set(_EXPERTS) or len(set(self.experts)) < len(self.experts):
-            raise ValueError(f"experts must be some of {_EXPERTS}, each once, got {self.experts!r}.")
-        finite_number(self.sharpen, "sharpen", least=1.0)
+        named = [one for one in self.experts if isinstance(one, str)]
+        if not self.experts or not set(named) <= set(_EXPERTS) or len(set(named)) < len(named):
+            raise ValueError(f"experts must be some of {_EXPERTS}, each once, or estimators; got {self.experts!r}.")
+        for one in self.experts:
+            if not isinstance(one, str):
+                check_estimator(one)
+        if self.sharpen != "auto":
+            if isinstance(self.sharpen, str):
+                raise ValueError(f"sharpen must be 'auto' or a number of at least 1, got {self.sharpen!r}.")
+            finite_number(self.sharpen, "sharpen", least=1.0)
+        if isinstance(self.class_prior, str) and self.class_prior != "unlabeled":
+            raise ValueError(
+                f"class_prior must be 'unlabeled', or the share of each class as a dict or a list; got "
+                f"{self.class_prior!r}."
+            )
 
 
 #: Short forms of ``teacher=``.
 TEACHERS: dict[str, Committee] = {
     "committee": Committee(),
-    "graph": Committee(experts=("graph",)),
-    "forest": Committee(experts=("forest",)),
+    **{name: Committee(experts=(name,)) for name in _EXPERTS},
 }
 
 
@@ -70,16 +94,16 @@ class Teacher:
     ----------
     experts : tuple
         The fitted experts.
-    weights : tuple of float
-        Their weights.
     labels : Labels
         Loss and classes.
     schema : Schema or None
         The columns; None where a graph was given without rows.
-    sharpen : float
-        Power by which probabilities are sharpened.
-    evidence : Evidence or None
-        What the weights rest on; None for a single expert.
+    unknown : ndarray
+        Target of a row that no expert knows anything about.
+    evidence : Evidence
+        Weights and powers, and what they rest on.
+    prior_ratio : ndarray of shape (K,) or None
+        Shares of the classes among all rows over those of the labels; None where they are taken to be the same.
 
     Examples
     --------
@@ -88,16 +112,18 @@ class Teacher:
     >>> X, truth = make_moons(300, noise=0.05, random_state=0)
     >>> y = np.where(np.arange(200) < 10, truth[:200], -1)
     >>> teacher = grbb_objective(X[:200], y).teacher_
+    >>> teacher
+    Teacher(graph 0.38, forest 0.34, linear 0.28, 10 labels)
     >>> float(np.mean((teacher.predict(X[200:]) > 0.5) == truth[200:]))
-    1.0
+    0.95
     """
 
-    experts: tuple[GraphExpert | ForestExpert, ...]
-    weights: tuple[float, ...]
+    experts: tuple[Expert, ...]
     labels: Labels
     schema: Schema | None
-    sharpen: float
-    evidence: Evidence | None = None
+    unknown: NDArray[np.float64]
+    evidence: Evidence
+    prior_ratio: NDArray[np.float64] | None = None
 
     def predict(self, X: Any, *, n_jobs: int | None = None, verbose: bool = False) -> NDArray[np.float64]:
         """Predict the targets of any rows.
@@ -127,16 +153,25 @@ class Teacher:
         blocks = in_threads(block_of, row_blocks(table.n_rows), n_jobs=n_jobs, description="targets", verbose=verbose)
         return np.concatenate(blocks)
 
-    def mix(self, predicted: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Sharpen the predictions of the experts, in their order, and average them."""
-        if self.labels.classes is not None:
-            predicted = [sharpened(one, self.sharpen) for one in predicted]
-        return np.asarray(sum(weight * one for weight, one in zip(self.weights, predicted, strict=True)))
+    def mix(self, predicted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Average the predictions of the experts, in their order, sharpen them, and shift the shares of classes.
+
+        NaN does not count: an expert need not know every row.
+        """
+        mixed, total = np.zeros(predicted[0].shape), np.zeros(predicted[0].shape)
+        for weight, one in zip(self.evidence.weight, predicted, strict=True):
+            known = np.isfinite(one)
+            mixed += np.where(known, weight * one, 0.0)
+            total += np.where(known, weight, 0.0)
+        q = np.where(total > 0, mixed / np.where(total > 0, total, 1.0), self.unknown)
+        if self.labels.classes is None:
+            return q
+        powers = zip(self.evidence.powers, self.evidence.shares, strict=True)
+        q = np.asarray(sum(share * sharpened(q, power) for power, share in powers))
+        return q if self.prior_ratio is None else shifted(q, self.prior_ratio)
 
     def __repr__(self) -> str:
-        listed = ", ".join(
-            f"{expert.name} {weight:.2f}" for expert, weight in zip(self.experts, self.weights, strict=True)
-        )
+        listed = ", ".join(f"{name} {weight:.2f}" for name, weight in self.evidence.weights.items())
         return f"Teacher({listed}, {self.labels.labeled.size} labels)"
 
 
@@ -183,44 +218,15 @@ class Lesson:
         The operator; None where a fitted teacher was given, or the forest teaches alone.
     refinement : Refinement or None
         How the graph was refined; None for other graphs.
+    unreachable : ndarray of int
+        Rows that no label reaches on the graph, and no other expert teaches.
     """
 
     targets: NDArray[np.float64] | None = None
     teacher: Teacher | None = None
     propagation: Propagation | None = None
     refinement: Refinement | None = None
-
-    @property
-    def unreachable(self) -> NDArray[np.intp]:
-        """The rows that no label reaches; none where there is no operator."""
-        return np.flatnonzero([] if self.propagation is None else ~self.propagation.reachable)
-
-
-def spread(
-    prepared: PreparedGraph, labels: Labels, propagation: PropagationSpec, *, random_state: int = 0
-) -> tuple[Propagation, Refinement | None]:
-    """Make the operator on a graph, refined where it was asked for.
-
-    Parameters
-    ----------
-    prepared : PreparedGraph
-        The graph.
-    labels : Labels
-        The labels.
-    propagation : PropagationSpec
-        The operator.
-    random_state : int, default=0
-        Seed of the trees of a refined graph.
-    """
-    W, refinement = prepared.W, None
-    if isinstance(prepared.spec, RefinedGraph):
-        smooth = propagation if isinstance(propagation, Smooth) else Smooth()
-        refinement = refine(prepared, labels, smooth, random_state=random_state)
-        W = refinement.graph
-        if smooth is propagation:
-            return refinement.propagation, refinement
-    assert W is not None
-    return propagation.operator(W, labels.labeled, n_jobs=prepared.n_jobs, verbose=prepared.verbose), refinement
+    unreachable: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
 
 def teach(
@@ -246,51 +252,55 @@ def teach(
     random_state : int, default=0
         Seed of all trees.
     """
-    operator, refinement = spread(prepared, labels, propagation, random_state=random_state)
-    graph, of_graph = _graph_expert(prepared, labels, operator, refinement)
-    experts: tuple[GraphExpert | ForestExpert, ...] = (graph,)
-    predicted, evidence = [of_graph], None
-    # A single label cannot be predicted from others, and without unlabelled rows there is nothing to weigh.
-    useful = prepared.table is not None and graph.held_out is not None and operator.free.size > 0
-    if "forest" in committee.experts and useful:
-        forest, of_forest = _forest_expert(prepared, labels, random_state)
-        experts, predicted = (forest,), [of_forest]
-        if "graph" in committee.experts:
-            experts, predicted = (graph, forest), [of_graph, of_forest]
-            plain = operator.W if refinement is None else refinement.plain
-            assert graph.held_out is not None
-            held_out = {"graph": graph.held_out, "forest": forest.held_out}
-            evidence = weigh(held_out, labels.targets, labels.loss, smoothness(plain, of_forest))
-            evidence.warn_if_doubtful()
-    weights = (1.0,) if evidence is None else evidence.weight
+    found = spread(prepared, labels, propagation, random_state=random_state)
+    graph, of_graph = found.expert(labels)
+    experts: list[Expert] = [graph]
+    predicted = [of_graph]
+    # Labels are held out of the smooth operator alone, and without unlabelled rows there is nothing to weigh.
+    weighed = isinstance(found.operator, SmoothPropagation) and found.operator.free.size > 0
+    if prepared.table is not None and weighed:
+        of_graph[~found.operator.reachable] = np.nan
+        others = [_fitted(one, prepared, labels, random_state) for one in committee.experts if not _is_graph(one)]
+        kept = [(graph, of_graph)] if len(others) < len(committee.experts) else []
+        experts, predicted = (list(part) for part in zip(*kept, *others, strict=True))
     schema = None if prepared.table is None else prepared.table.schema
-    teacher = Teacher(experts, weights, labels, schema, committee.sharpen, evidence)
+    held_out = {name: one.held_out for name, one in zip(_names(experts), experts, strict=True)}
+    evidence = weigh(held_out, labels.targets, labels.loss, sharpen=committee.sharpen)
+    teacher = Teacher(tuple(experts), labels, schema, graph.unknown, evidence)
+    unlabeled = found.operator.free
+    if committee.class_prior is not None:
+        ratio = prior_ratio(committee.class_prior, teacher.mix(predicted)[unlabeled], labels)
+        teacher = replace(teacher, prior_ratio=ratio)
     q = teacher.mix(predicted)
     q[labels.labeled] = labels.targets
-    return Lesson(q, teacher, operator, refinement)
+    unreachable = np.flatnonzero(~found.operator.reachable) if experts == [graph] else np.empty(0, dtype=np.intp)
+    return Lesson(q, teacher, found.operator, found.refinement, unreachable)
 
 
-def _graph_expert(
-    prepared: PreparedGraph, labels: Labels, operator: Propagation, refinement: Refinement | None
-) -> tuple[GraphExpert, NDArray[np.float64]]:
-    """Return the expert, and its predictions of all rows."""
-    values, mean = centered_labels(labels.targets, labels.loss)
-    known = None if refinement is None or refinement.propagation is not operator else refinement.extended
-    extended = operator.extend(values) if known is None else known
-    held_out = None
-    if isinstance(operator, SmoothPropagation) and labels.labeled.size > 1:
-        held_out = finish_targets(operator.leave_one_out(values), mean, labels.loss)
-    nodes, on_nodes = nodes_of(prepared, operator), extended
-    if refinement is not None:
-        nodes, on_nodes = refinement.hung, extended[refinement.nodes]
-    return GraphExpert(on_nodes, mean, labels, held_out, nodes), finish_targets(extended, mean, labels.loss)
+def _is_graph(expert: Any) -> bool:
+    return isinstance(expert, str) and expert == "graph"
 
 
-def _forest_expert(
-    prepared: PreparedGraph, labels: Labels, random_state: int
-) -> tuple[ForestExpert, NDArray[np.float64]]:
-    assert prepared.table is not None
-    points = prepared.components
-    space = None if points is None else prepared.space
-    forest = ForestExpert.fit(prepared.table, labels, space=space, points=points, random_state=random_state)
-    return forest, forest.predict(prepared.table, points, n_jobs=prepared.n_jobs, verbose=prepared.verbose)
+def _names(experts: Sequence[Expert]) -> list[str]:
+    """Return a name for each expert; experts of one class are numbered."""
+    names = [one.name for one in experts]
+    return [f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+
+
+def _fitted(
+    expert: Any, prepared: PreparedGraph, labels: Labels, random_state: int
+) -> tuple[Expert, NDArray[np.float64]]:
+    """Fit an expert on the labelled rows, and return it with its predictions of all rows."""
+    table = prepared.table
+    assert table is not None
+    settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
+    if isinstance(expert, str) and expert == "forest":
+        points = prepared.components
+        space = None if points is None else prepared.space
+        forest = ForestExpert.fit(table, labels, space=space, points=points, random_state=random_state)
+        return forest, forest.predict(table, points, **settings)
+    if isinstance(expert, str):
+        linear = LinearExpert.fit(table, labels, random_state=random_state)
+        return linear, linear.predict(table, **settings)
+    other = EstimatorExpert.fit(expert, check_estimator(expert), table, labels)
+    return other, other.predict(table, **settings)

@@ -11,11 +11,10 @@ from sklearn.ensemble import ExtraTreesRegressor
 from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.graph import RefinedGraph
 from grbb_ext.table import Matrix
+from grbb_ext.teacher._held_out import MOST_OUTPUTS
 
 Index = NDArray[np.intp]
 
-# Time and memory of trees grow with their outputs: beyond so many they are bounded.
-MOST_OUTPUTS = 32
 _PAIRS_PER_BLOCK = 2**18
 # Added to 1 - S, so that rows that share every leaf are still ranked by distance.
 _OFFSET = 0.1

@@ -167,8 +167,8 @@ def plan_labels(
     >>> obj = grbb_objective(X, np.where(np.arange(200) < 6, truth, -1))
     >>> plan = plan_labels(obj, 2.0 * truth - 1.0, 20, 5.0, strategy="a-optimal", lam=1.0)
     >>> print(plan.recommendation)
-    Buy 14 labels for 70: by forecast they lower the mean posterior variance from 0.0304 to 0.0209, 82 % of what 20
-    labels for 100 would bring, and the last of them still takes 8.5e-05 off per unit of money.
+    Buy 14 labels for 70: by forecast they lower the mean posterior variance from 0.0302 to 0.0207, 82 % of what 20
+    labels for 100 would bring, and the last of them still takes 8.4e-05 off per unit of money.
     """
     if not (np.isfinite(price) and price > 0):
         raise ValueError(f"price must be a positive number, got {price!r}.")

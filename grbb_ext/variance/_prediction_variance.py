@@ -155,9 +155,9 @@ def prediction_variance(
     >>> H = np.where(truth == 1, 2.0, -2.0)
     >>> v = prediction_variance(obj, H, lam=1.0)
     >>> round(v.mean, 5), v.method
-    (0.00109, 'dense')
+    (0.0011, 'dense')
     >>> round(prediction_variance(obj, H, lam=1.0, kind="fisher").mean, 5)
-    0.0089
+    0.00888
     """
     for name, given, choices in (("kind", kind, Kind), ("curvature", curvature, Curvature), ("method", method, Method)):
         if given not in get_args(choices):

@@ -205,7 +205,6 @@ def test_graphlearning_where_it_is_installed() -> None:
 
 
 # A graph on the few columns that a small budget can buy knows little, and says so.
-@pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
 @pytest.mark.parametrize("method", UNDER_BUDGET)
 def test_no_method_spends_more_than_the_budget(method: str) -> None:
     split = draw(load("breast_cancer"), 0, 20)

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 from grbb_ext import GRBBClassifier, SharedGraph
-from grbb_ext.teacher import GraphEvidenceWarning
 
 
 @pytest.fixture
@@ -45,8 +44,7 @@ def _rows(frame) -> list:
 
 def test_pandas(classifier, library, table):
     frame, y = table
-    with pytest.warns(GraphEvidenceWarning):  # the class is an either-or of two columns
-        model = GRBBClassifier(classifier()).fit(frame, y)
+    model = GRBBClassifier(classifier()).fit(frame, y)
     assert model.feature_names_in_.tolist() == ["size", "color", "new", "count"]
     names = model.booster_.feature_names if library == "xgboost" else model.booster_.feature_name()
     assert names == ["size", "color", "new", "count"]

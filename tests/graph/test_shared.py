@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from grbb_ext import GRBBClassifier, KNNGraph, RefinedGraph, SharedGraph, knn_graph
+from grbb_ext import GRBBClassifier, KNNGraph, RefinedGraph, SharedGraph, TableGraph, knn_graph
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 
@@ -55,10 +55,10 @@ def test_copies_are_the_object_itself():
     np.testing.assert_array_equal(other.rows(X[[5, 2]]), [5, 2])
 
 
-def test_the_default_graph_is_the_refined_one():
+def test_the_default_graph_is_that_of_the_default():
     shared = SharedGraph(X)
-    assert shared.prepared(X).spec == RefinedGraph()
-    assert shared.prepared(X[:20]).lists.neighbors.shape == (20, 30)
+    assert shared.prepared(X).spec == TableGraph()
+    assert shared.prepared(X[:20]).lists.neighbors.shape == (20, 9)
     assert "edges" in repr(shared)
 
 
@@ -70,5 +70,5 @@ def test_rows_beyond_the_nodes_wait_for_the_labels():
 
 
 def test_a_name_that_is_no_graph():
-    with pytest.raises(ValueError, match=r"graph must be one of \['knn', 'refined'\]"):
+    with pytest.raises(ValueError, match=r"graph must be one of \['knn', 'refined', 'table'\]"):
         SharedGraph(X, "kernel")

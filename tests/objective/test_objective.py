@@ -59,8 +59,8 @@ def test_it_pickles_and_copies(rule):
     )
 
 
-def test_without_refinement_and_forest_the_default_is_smooth_sharpened_targets():
-    obj = grbb_objective(X, Y, graph="knn", teacher="graph")
+def test_the_graph_alone_gives_smooth_sharpened_targets():
+    obj = grbb_objective(X, Y, graph="knn", teacher=Committee(("graph",), sharpen=3))
     P = Smooth().on(knn_graph(X), np.flatnonzero(Y >= 0))
     q = np.clip((1 + P.extend(2.0 * Y[Y >= 0] - 1)) / 2, 0, 1)
     q = q**3 / (q**3 + (1 - q) ** 3)
@@ -119,7 +119,9 @@ def test_weights_multiply_gradient_and_hessian():
 
 def test_class_weights_reach_soft_targets_in_proportion():
     plain, weighted = grbb_objective(X, Y), grbb_objective(X, Y, class_weight={0: 1.0, 1: 3.0})
-    assert_allclose(weighted(H)[0], (1 + 2 * plain.targets_) * plain(H)[0], rtol=1e-5)
+    q, sigma = plain.targets_, 1 / (1 + np.exp(-H))
+    assert_allclose(weighted(H)[0], 3 * q * (sigma - 1) + (1 - q) * sigma, rtol=1e-5, atol=1e-6)
+    assert_allclose(weighted(H)[1], (1 + 2 * q) * sigma * (1 - sigma), rtol=1e-5)
 
 
 def test_predictions_from_raw_scores():

@@ -56,7 +56,6 @@ def test_categories_are_ordered_by_their_mean_target():
 
 
 # The graph of the noise is rightly doubted.
-@pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
 def test_a_category_that_tells_the_classes_apart_is_used():
     gains, committee = [], []
     plain = accuracy(objective(NOISE, graph="knn"))

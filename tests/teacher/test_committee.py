@@ -1,17 +1,25 @@
-"""The forest beside the graph: what is averaged, when it takes no part, and that labels left out do not count."""
+"""The experts: what is averaged, which take part, and that labels left out do not count."""
 
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_moons
+from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
 
 from grbb_ext import GraphWarning, KNNGraph, Smooth, Targets, grbb_objective, knn_graph
 from grbb_ext.labels import read_labels
 from grbb_ext.table import read_table
-from grbb_ext.teacher import ForestExpert, GraphEvidenceWarning
+from grbb_ext.teacher import Committee, EstimatorExpert, ForestExpert, LinearExpert
 
 MOONS, TRUTH = make_moons(300, noise=0.1, random_state=0)
 UNSCALED = KNNGraph(scale=None)
@@ -40,18 +48,23 @@ def one_column_among_noise(seed=0):
     return X, truth
 
 
-def test_targets_are_the_mixture_of_both_experts():
+def mixed(evidence, predicted):
+    """Return targets of two classes by the definition: a weighted mean, then a mean of its powers."""
+    q = sum(weight * one for weight, one in zip(evidence.weight, predicted, strict=True))
+    return sum(share * q**s / (q**s + (1 - q) ** s) for s, share in zip(evidence.powers, evidence.shares, strict=True))
+
+
+def test_targets_are_the_mixture_of_the_experts():
     y = labels_of(TRUTH, 20)
     obj = grbb_objective(MOONS, y, graph="knn")
-    labels = read_labels(y, "auto", None, -1)
+    labels, table = read_labels(y, "auto", None, -1), read_table(MOONS)
     forest, _ = labeled_forest(MOONS, labels)
-    sharp = forest**3 / (forest**3 + (1 - forest) ** 3)
-    graph = grbb_objective(MOONS, y, graph="knn", teacher="graph").targets_
-    w = obj.evidence_.weights["graph"]
-    expected = w * graph + (1 - w) * sharp
+    linear = LinearExpert.fit(table, labels).predict(table)
+    graph = grbb_objective(MOONS, y, graph="knn", teacher=Committee(experts=("graph",), sharpen=1)).targets_
+    expected = mixed(obj.evidence_, [graph, forest, linear])
     expected[labels.labeled] = labels.targets
     assert_allclose(obj.targets_, expected, atol=1e-6)
-    assert 0 < w < 1
+    assert all(0 < weight < 1 for weight in obj.evidence_.weight)
 
 
 def test_leave_one_out_is_the_operator_without_that_row():
@@ -68,11 +81,10 @@ def test_leave_one_out_is_the_operator_without_that_row():
     assert_allclose(operator.leave_one_out(np.column_stack([values, -values])), np.column_stack([held_out, -held_out]))
 
 
-def test_where_neighbors_say_nothing_the_forest_decides():
+def test_where_neighbors_say_nothing_the_others_decide():
     X, truth = one_column_among_noise()
     y = labels_of(truth, 40)
-    with pytest.warns(GraphEvidenceWarning, match="predicts held-out labels worse"):
-        obj = grbb_objective(X, y, graph=UNSCALED)
+    obj = grbb_objective(X, y, graph=UNSCALED)
     unlabeled = y < 0
     alone = grbb_objective(X, y, graph=UNSCALED, teacher="graph")
     share = [np.mean((o.targets_ > 0.5)[unlabeled] == truth[unlabeled]) for o in (obj, alone)]
@@ -86,30 +98,26 @@ def test_where_neighbors_know_the_graph_decides():
     assert np.mean((obj.targets_ > 0.5) == TRUTH) > 0.97
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"teacher": "graph"},
-        {"propagation": "nonlocal"},
-        {"rule": "corrected"},
-        {"preset": "paper"},
-        {"rule": "labeled"},
-    ],
-)
-def test_no_forest_where_it_is_not_asked_for_or_not_defined(arguments):
-    assert grbb_objective(MOONS, labels_of(TRUTH, 20), **arguments).evidence_ is None
+@pytest.mark.parametrize("arguments", [{"rule": "corrected"}, {"preset": "paper"}, {"rule": "labeled"}])
+def test_no_teacher_where_there_are_no_targets(arguments):
+    obj = grbb_objective(MOONS, labels_of(TRUTH, 20), **arguments)
+    assert obj.evidence_ is None
+    assert obj.teacher_ is None
 
 
-def test_no_forest_without_columns_or_without_unlabeled_rows():
+def test_the_graph_alone_where_labels_cannot_be_held_out():
+    obj = grbb_objective(MOONS, labels_of(TRUTH, 20), propagation="nonlocal")
+    assert (obj.evidence_.experts, obj.evidence_.n_labels) == (("graph",), 0)
+
+
+def test_the_graph_alone_without_columns_or_without_unlabeled_rows():
     y = labels_of(TRUTH, 20)
-    assert grbb_objective(None, y, graph=knn_graph(MOONS)).evidence_ is None
+    assert grbb_objective(None, y, graph=knn_graph(MOONS)).evidence_.experts == ("graph",)
     whole = grbb_objective(MOONS, TRUTH)
-    assert whole.evidence_ is None
-    assert whole.refinement_ is None  # nor is there anything to refine a graph for
+    assert whole.evidence_.experts == ("graph",)
+    assert_array_equal(whole.targets_, TRUTH)
 
 
-# The graph predicts labels that were turned round on purpose badly.
-@pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
 @pytest.mark.parametrize("graph", ["knn", "refined"])
 def test_a_fold_learns_nothing_from_the_labels_left_out(graph):
     y = labels_of(TRUTH, 24)
@@ -138,9 +146,8 @@ def test_several_classes_and_regression():
     assert_allclose(obj.targets_.sum(axis=1), 1.0, atol=1e-6)
     assert np.mean(obj.targets_.argmax(axis=1) == three) > 0.9
     y = np.where(labels_of(TRUTH, 40) >= 0, MOONS[:, 0], np.nan)
-    with pytest.warns(GraphEvidenceWarning):  # the value is a column itself, and trees see it at once
-        regression = grbb_objective(MOONS, y, loss="squared_error")
-    assert np.sqrt(np.mean((regression.targets_ - MOONS[:, 0]) ** 2)) < 0.25
+    regression = grbb_objective(MOONS, y, loss="squared_error")
+    assert np.sqrt(np.mean((regression.targets_ - MOONS[:, 0]) ** 2)) < 0.01  # a column itself is linear
     assert np.isfinite(regression.evidence_.log_likelihood).all()
 
 
@@ -196,19 +203,158 @@ def test_one_label_cannot_be_held_out():
     y[0] = 1
     with pytest.warns(UserWarning, match="Only the class"):
         obj = grbb_objective(MOONS, y, classes=[0, 1])
-    assert obj.evidence_ is None
+    assert obj.evidence_.n_labels == 0
     assert obj.targets_[0] == 1
 
 
 def test_the_warning_points_at_the_line_of_the_user():
     X, truth = one_column_among_noise()
-    with pytest.warns(GraphEvidenceWarning) as caught:
-        obj = grbb_objective(X, labels_of(truth, 40), graph=UNSCALED)
-    assert caught[0].filename == __file__
-    with pytest.warns(GraphEvidenceWarning) as caught:
-        obj.with_labels(labels_of(truth, 40))
-    assert caught[0].filename == __file__
     X[5, 5] = np.nan
     with pytest.warns(GraphWarning) as caught:
         grbb_objective(X, labels_of(truth, 40), teacher="graph")
     assert caught[0].filename == __file__
+
+
+def two_islands():
+    """Two clouds far apart, with labels in one of them, of a class that a column tells in both."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    truth = (X[:, 0] > 0).astype(int)
+    X[100:, 2] += 1e3
+    y = np.full(200, -1)
+    y[:30] = truth[:30]
+    return X, truth, y
+
+
+def test_a_row_that_no_label_reaches_is_taught_by_the_other_experts():
+    X, truth, y = two_islands()
+    obj = grbb_objective(X, y, graph=KNNGraph(scale=None))
+    gradient, _ = obj(np.zeros(200))
+    assert obj.unreachable_.size == 0
+    assert (gradient[100:] != 0).all()
+    assert np.mean((obj.targets_[100:] > 0.5) == truth[100:]) > 0.75
+    others = grbb_objective(X, y, graph=KNNGraph(scale=None), teacher=Committee(("forest", "linear"), sharpen=1))
+    forest, linear = (one.predict(read_table(X)) for one in others.teacher_.experts)
+    w = obj.evidence_.weights
+    expected = mixed(
+        replace(obj.evidence_, experts=("a",), weight=(1.0,)),
+        [(w["forest"] * forest + w["linear"] * linear) / (w["forest"] + w["linear"])],
+    )
+    assert_allclose(obj.targets_[100:], expected[100:], atol=1e-6)
+    assert_allclose(obj.teacher_.predict(X[100:] + 1e-9), expected[100:], atol=1e-3)
+    with pytest.warns(UserWarning, match="without a label"):
+        alone = grbb_objective(X, y, graph=KNNGraph(scale=None), teacher="graph")
+    assert_array_equal(alone.unreachable_, np.arange(100, 200))
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), FrozenEstimator(GaussianNB().fit(MOONS, np.array(["a", "b"])[TRUTH]))])
+def test_any_classifier_is_an_expert(model):
+    y = np.where(labels_of(TRUTH, 20) < 0, None, np.array(["a", "b"])[TRUTH])
+    obj = grbb_objective(MOONS, y, teacher=["graph", model], unlabeled=None)
+    assert obj.evidence_.experts == ("graph", type(model).__name__)
+    known = obj.teacher_.experts[1]
+    assert_allclose(known.predict(read_table(MOONS)), known.model.predict_proba(MOONS)[:, 1])
+    if isinstance(model, FrozenEstimator):  # it knows none of these labels, so nothing has to be held out
+        assert_allclose(known.held_out, model.predict_proba(MOONS[obj.labeled_])[:, 1])
+
+
+def test_held_out_predictions_of_a_classifier_have_not_seen_the_label():
+    y = labels_of(TRUTH, 20)
+    labels, table = read_labels(y), read_table(MOONS)
+    expert = EstimatorExpert.fit(KNeighborsClassifier(1), "nearest", table, labels)
+    assert (expert.predict(table)[labels.labeled] == labels.targets).all()  # each row is its own nearest
+    changed = replace(labels, targets=labels.targets.copy(), y=y.copy())
+    changed.targets[3] = 1 - changed.targets[3]
+    changed.y[labels.labeled[3]] = 1 - y[labels.labeled[3]]
+    again = EstimatorExpert.fit(KNeighborsClassifier(1), "nearest", table, changed)
+    distance = np.linalg.norm(MOONS[labels.labeled[3]] - MOONS[labels.labeled], axis=1)
+    assert np.isfinite(expert.held_out).all()
+    assert expert.held_out[3] in (0.0, 1.0)
+    assert distance[distance > 0].min() > 0
+    assert np.isfinite(again.held_out).all()
+
+
+def test_an_expert_sees_the_frame_that_was_passed():
+    frame = pd.DataFrame({"left": MOONS[:, 0], "kind": pd.Categorical(np.where(TRUTH, "x", "z"), ["z", "y", "x"])})
+    pipeline = make_pipeline(
+        make_column_transformer((OneHotEncoder(categories=[["z", "y", "x"]]), ["kind"]), remainder="passthrough"),
+        GaussianNB(),
+    )
+    obj = grbb_objective(frame, labels_of(TRUTH, 20), teacher=["graph", pipeline])
+    assert obj.evidence_.weights["Pipeline"] > 0.5
+    assert_array_equal(obj.targets_ > 0.5, TRUTH == 1)
+
+
+@pytest.mark.parametrize(
+    ("expert", "error", "message"),
+    [
+        (GaussianNB, TypeError, "Pass an instance as expert: GaussianNB"),
+        (3, TypeError, "An expert is 'graph', 'forest', 'linear' or an estimator"),
+        (LinearSVC(), TypeError, r"needs predict_proba; LinearSVC has none.*CalibratedClassifierCV"),
+        ("boosting", ValueError, "experts must be some of"),
+        (
+            FrozenEstimator(GaussianNB().fit(MOONS, TRUTH + 5)),
+            ValueError,
+            r"knows the classes \[5, 6\], which y has not",
+        ),
+    ],
+)
+def test_experts_that_are_none(expert, error, message):
+    with pytest.raises(error, match=message):
+        grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=["graph", expert])
+
+
+def test_experts_of_one_class_are_numbered():
+    obj = grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=[GaussianNB(), GaussianNB(var_smoothing=1e-3)])
+    assert obj.evidence_.experts == ("GaussianNB 1", "GaussianNB 2")
+
+
+def test_given_class_shares_move_the_targets_by_bayes_rule():
+    y = labels_of(TRUTH, 20)
+    plain = grbb_objective(MOONS, y)
+    share = np.mean(y[y >= 0])
+    obj = grbb_objective(MOONS, y, teacher=Committee(class_prior={0: 0.9, 1: 0.1}))
+    q = plain.targets_[y < 0].astype(float)
+    odds = q / (1 - q) * (0.1 / share) / (0.9 / (1 - share))
+    assert_allclose(obj.targets_[y < 0], odds / (1 + odds), atol=1e-6)
+    assert_allclose(obj.teacher_.predict(MOONS[y < 0]), obj.targets_[y < 0], atol=1e-6)
+    assert_array_equal(obj.targets_[y >= 0], y[y >= 0])
+
+
+def test_class_shares_are_found_again_from_unlabeled_rows():
+    random = np.random.default_rng(0)
+    truth = (random.uniform(size=4_000) < 0.2).astype(int)
+    X = random.normal(size=(4_000, 1)) + 3.0 * truth[:, None]
+    y = np.full(4_000, -1)
+    for k in (0, 1):  # drawn by class, as many of each
+        rows = np.flatnonzero(truth == k)[:30]
+        y[rows] = k
+    plain, found = (grbb_objective(X, y, teacher=Committee(("linear",), class_prior=p)) for p in (None, "unlabeled"))
+    assert abs(found.targets_.mean() - 0.2) < 0.03 < abs(plain.targets_.mean() - 0.2)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ({0: 0.9}, "the classes are"),
+        ([0.5, 0.6], "with sum 1"),
+        ([1.0, 0.0], "positive share"),
+        ([0.2, 0.3, 0.5], "each of the classes"),
+        ("auto", "class_prior must be 'unlabeled'"),
+    ],
+)
+def test_class_shares_that_are_none(prior, message):
+    with pytest.raises(ValueError, match=message):
+        grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=Committee(class_prior=prior))
+
+
+def test_class_weights_move_the_operating_point():
+    y = labels_of(TRUTH, 20)
+    q, weighted = (grbb_objective(MOONS, y, class_weight=w).targets_ for w in (None, {0: 1.0, 1: 1000.0}))
+    assert_allclose(weighted, 1000.0 * q / (1000.0 * q + 1 - q), atol=1e-6)
+    assert np.mean(weighted > 0.5) > np.mean(q > 0.5) + 0.2
+    # The gradient is that of the weighted loss: q w_1 (sigma - 1) + (1 - q) w_0 sigma.
+    H = np.random.default_rng(0).normal(size=300)
+    sigma = 1 / (1 + np.exp(-H))
+    gradient, _ = grbb_objective(MOONS, y, class_weight={0: 1.0, 1: 1000.0})(H)
+    assert_allclose(gradient, q * 1000.0 * (sigma - 1) + (1 - q) * sigma, rtol=1e-4, atol=1e-4)

@@ -186,7 +186,8 @@ def test_names_and_defaults():
     refined = grbb_objective(NOISY, Y, graph="refined")
     assert refined.refinement_.settings == RefinedGraph(n_passes=2, n_trees=100)
     default = grbb_objective(NOISY, Y)
-    assert_array_equal(default.graph_.toarray(), refined.graph_.toarray())
+    assert default.refinement_ is None
+    assert_array_equal(default.graph_.toarray(), refined.refinement_.plain.toarray())
     assert grbb_objective(NOISY, Y, preset="paper").refinement_ is None
     assert sp.issparse(grbb_objective(NOISY, Y, graph="knn").graph_)
 
@@ -194,7 +195,7 @@ def test_names_and_defaults():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"graph": "kernel"}, "graph must be 'knn', 'refined'"),
+        ({"graph": "kernel"}, "graph must be 'table', 'knn', 'refined'"),
         ({"graph": "refined", "preset": "paper"}, "preset='paper' means graph='knn'"),
         ({"graph": "refined", "rule": "labeled"}, "no graph can be refined"),
         ({"graph": "refined", "X": None}, "Pass X, or a ready affinity"),

@@ -25,8 +25,6 @@ from grbb_ext import (
 from grbb_ext.table import read_table
 from grbb_ext.teacher import teach
 
-pytestmark = pytest.mark.filterwarnings("ignore::grbb_ext.teacher.GraphEvidenceWarning")
-
 N = 240
 ROWS, TRUTH = make_moons(N + 60, noise=0.1, random_state=0)
 X, NEW = ROWS[:N], ROWS[N:]
@@ -96,10 +94,10 @@ def test_predictions_of_new_rows_are_those_of_their_neighbours():
 def test_the_weights_of_the_experts_are_those_of_the_evidence():
     teacher = grbb_objective(X, TASKS["binary"][0]).teacher_
     assert [expert.name for expert in teacher.experts] == list(teacher.evidence.experts)
-    assert teacher.weights == teacher.evidence.weight
-    one, two = (expert.predict(read_table(NEW)) for expert in teacher.experts)
-    sharp = [q**3 / (q**3 + (1 - q) ** 3) for q in (one, two)]
-    assert_allclose(teacher.predict(NEW), teacher.weights[0] * sharp[0] + teacher.weights[1] * sharp[1])
+    predicted = [expert.predict(read_table(NEW)) for expert in teacher.experts]
+    q = np.tensordot(teacher.evidence.weight, predicted, axes=1)
+    sharp = [q**s / (q**s + (1 - q) ** s) for s in teacher.evidence.powers]
+    assert_allclose(teacher.predict(NEW), np.tensordot(teacher.evidence.shares, sharp, axes=1))
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -183,7 +181,7 @@ def test_rows_are_needed():
 def test_a_graph_of_the_users_own_has_no_place_for_new_rows():
     y, _ = TASKS["binary"]
     obj = grbb_objective(None, y, graph=knn_graph(X))
-    with pytest.raises(ValueError, match=r"given as a matrix.*graph='refined'"):
+    with pytest.raises(ValueError, match=r"given as a matrix.*graph='table'"):
         obj.teacher_.predict(NEW)
     with pytest.raises(ValueError, match="given as a matrix"):
         grbb_objective(X, y, graph=knn_graph(X)).teacher_.predict(NEW)
@@ -195,7 +193,7 @@ def test_operators_without_a_closed_form_teach_by_the_graph_alone():
     y, _ = TASKS["binary"]
     teacher = grbb_objective(X, y, graph="knn", propagation="harmonic").teacher_
     assert isinstance(teacher, Teacher)
-    assert teacher.evidence is None
+    assert (teacher.evidence.experts, teacher.evidence.n_labels) == (("graph",), 0)
     assert np.mean((teacher.predict(NEW) > 0.5) == TRUTH[N:]) > 0.9
 
 

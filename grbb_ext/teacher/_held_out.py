@@ -1,0 +1,205 @@
+"""Predictions of labelled rows by models that have not seen their label, and experts that a user brings along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier, is_regressor
+
+from grbb_ext._progress import in_threads, row_blocks
+from grbb_ext.labels import Labels
+from grbb_ext.table import Table, row_keys
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: More labels than this are not used by one tree or one linear model, so that the time does not grow with them.
+MOST_LABELS = 10_000
+#: Time and memory of experts grow with their outputs: beyond so many they are bounded.
+MOST_OUTPUTS = 32
+_FOLDS, _FEWER_FOLDS = 10, 3
+_FOLDS_OF_ESTIMATORS = 5
+
+
+def fixed_order(table: Table, targets: Floats) -> Index:
+    """Return an order of the rows that depends on what they hold alone: samples and folds are drawn by position.
+
+    Examples
+    --------
+    >>> X = np.array([[2.0, 1.0], [1.0, 3.0], [1.0, 3.0]])
+    >>> order = fixed_order(Table(X), np.array([0.0, 1.0, 0.0]))
+    >>> again = fixed_order(Table(X[::-1]), np.array([0.0, 1.0, 0.0]))
+    >>> np.array_equal(X[order], X[::-1][again])
+    True
+    """
+    keys = row_keys(table)
+    return np.array(sorted(range(len(keys)), key=lambda i: (keys[i], targets[i].tobytes())), dtype=np.intp)
+
+
+def folds(targets: Floats, n_folds: int | None = None) -> Index:
+    """Deal labels out to folds, class by class; -1 for a label that is the only one of its class.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n,) or (n, K)
+        0/1, one-hot, or values.
+    n_folds : int or None, default=None
+        Most folds; None is 10, and 3 for many classes or labels.
+
+    Examples
+    --------
+    >>> folds(np.array([0.0, 1.0, 0.0, 1.0, 1.0]), 2).tolist()
+    [0, 0, 1, 1, 0]
+    >>> folds(np.eye(3)[[0, 1, 1, 2]]).tolist()
+    [-1, 0, 1, -1]
+    """
+    n = targets.shape[0]
+    many = targets.ndim == 2 and targets.shape[1] > MOST_OUTPUTS
+    n_folds = min(n, n_folds or (_FEWER_FOLDS if many or n > MOST_LABELS // 10 else _FOLDS))
+    if targets.ndim == 1 and not np.isin(targets, (0.0, 1.0)).all():
+        return np.arange(n) % n_folds if n > 1 else np.full(n, -1)
+    classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
+    fold, dealt = np.full(n, -1), 0
+    for k in np.unique(classes):
+        members = np.flatnonzero(classes == k)
+        if members.size > 1:
+            fold[members] = (dealt + np.arange(members.size)) % n_folds
+            dealt += members.size
+    return fold
+
+
+def cross_fitted(fold: Index, predict: Callable[[Index, Index], Floats]) -> Floats:
+    """Return held-out predictions; NaN for labels in no fold.
+
+    Parameters
+    ----------
+    fold : ndarray of int of shape (n,)
+        The fold of each label, see :func:`folds`.
+    predict : callable
+        Given the labels to learn from and those to predict, by position, returns predictions of the latter.
+    """
+    held_out: Floats | None = None
+    for k in range(int(fold.max(initial=-1)) + 1):
+        test = np.flatnonzero(fold == k)
+        if test.size:
+            predicted = predict(np.flatnonzero(fold != k), test)
+            if held_out is None:
+                held_out = np.full((fold.size, *predicted.shape[1:]), np.nan)
+            held_out[test] = predicted
+    return np.full(fold.size, np.nan) if held_out is None else held_out
+
+
+@dataclass(frozen=True)
+class EstimatorExpert:
+    """A classifier or regressor of scikit-learn's kind, fitted to the labelled rows.
+
+    It is fitted to copies of all labels but a fifth, five times, for its held-out predictions, and once to all. A
+    model that knows none of these labels, such as one of last year, is passed as it is within
+    ``sklearn.frozen.FrozenEstimator``.
+
+    Attributes
+    ----------
+    name : str
+        The name of its class.
+    model : object
+        The fitted model.
+    labels : Labels
+        Loss and classes.
+    held_out : ndarray of shape (n,) or (n, K)
+        Predictions of the labelled rows by models that have not seen their label.
+    """
+
+    name: str
+    model: Any
+    labels: Labels
+    held_out: Floats
+
+    @classmethod
+    def fit(cls, estimator: Any, name: str, table: Table, labels: Labels) -> EstimatorExpert:
+        """Fit copies of an estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            With ``fit``, and ``predict_proba`` for classes or ``predict`` for values. It sees what was passed as X: a
+            frame with the same names and categories, or an array.
+        name : str
+            Its name in the evidence.
+        table : Table
+            All rows.
+        labels : Labels
+            The labels.
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from grbb_ext.labels import read_labels
+        >>> from grbb_ext.table import read_table
+        >>> table, labels = read_table(np.arange(8.0)[:, None]), read_labels([0, 0, 0, -1, -1, 1, 1, 1])
+        >>> expert = EstimatorExpert.fit(GaussianNB(), "GaussianNB", table, labels)
+        >>> (expert.predict(table) > 0.5).tolist()
+        [False, False, False, False, True, True, True, True]
+        """
+        rows = table.take(labels.labeled)
+        order = fixed_order(rows, labels.targets)
+        known = labels.y[labels.labeled]
+
+        def fitted(chosen: Index) -> Any:
+            return clone(estimator).fit(rows.take(chosen).native(), known[chosen])
+
+        def predict(train: Index, test: Index) -> Floats:
+            return _predicted(fitted(order[train]), rows.take(order[test]), labels)
+
+        held_out = np.full(labels.targets.shape, np.nan)
+        fold = folds(labels.targets[order], _FOLDS_OF_ESTIMATORS)
+        if (fold >= 0).any():
+            held_out[order] = cross_fitted(fold, predict)
+        return cls(name, fitted(order), labels, held_out)
+
+    def predict(self, table: Table, *, n_jobs: int | None = 1, verbose: bool = False) -> Floats:
+        """Predict the targets of any rows, block by block: probabilities, or values for regression."""
+        blocks = row_blocks(table.n_rows)
+        settings: dict[str, Any] = {"n_jobs": 1, "description": self.name, "verbose": verbose}
+        return np.concatenate(
+            in_threads(lambda block: _predicted(self.model, table.take(block), self.labels), blocks, **settings)
+        )
+
+
+def check_estimator(estimator: Any) -> str:
+    """Return the name of a user's expert, or say what it lacks."""
+    name = type(estimator).__name__
+    if not (hasattr(estimator, "fit") and (hasattr(estimator, "predict_proba") or hasattr(estimator, "predict"))):
+        raise TypeError(
+            f"An expert is 'graph', 'forest', 'linear' or an estimator with fit and predict_proba; got {estimator!r}."
+        )
+    if isinstance(estimator, type):
+        raise TypeError(f"Pass an instance as expert: {estimator.__name__}(), not the class.")
+    return name
+
+
+def _predicted(model: Any, table: Table, labels: Labels) -> Floats:
+    X = table.native()
+    if labels.classes is None:
+        if is_classifier(model) or not (is_regressor(model) or hasattr(model, "predict")):
+            raise TypeError(f"For regression an expert has to predict values; {type(model).__name__} is a classifier.")
+        return np.asarray(model.predict(X), dtype=np.float64)
+    if not hasattr(model, "predict_proba"):
+        raise TypeError(
+            f"For classes an expert needs predict_proba; {type(model).__name__} has none. Wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV, or use one that has it."
+        )
+    given = np.asarray(model.predict_proba(X), dtype=np.float64)
+    position = {label: k for k, label in enumerate(labels.classes.tolist())}
+    unknown = [label for label in np.asarray(model.classes_).tolist() if label not in position]
+    if unknown:
+        raise ValueError(
+            f"The expert {type(model).__name__} knows the classes {unknown}, which y has not: its classes must be "
+            f"among {labels.classes.tolist()}. Pass classes= with all of them."
+        )
+    q = np.zeros((table.n_rows, labels.classes.size))
+    q[:, [position[label] for label in np.asarray(model.classes_).tolist()]] = given
+    return q[:, 1] if labels.targets.ndim == 1 else q

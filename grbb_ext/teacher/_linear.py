@@ -1,0 +1,197 @@
+"""The linear expert: a logistic or ridge regression on the labelled rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from grbb_ext._progress import in_threads, row_blocks
+from grbb_ext.labels import Labels
+from grbb_ext.losses import SquaredErrorLoss
+from grbb_ext.table import DistanceSpace, Matrix, Table
+from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, cross_fitted, fixed_order, folds
+
+Floats = NDArray[np.float64]
+
+# Rows are scaled to this mean squared norm; together with C it says how far one label may move a prediction.
+_SQUARED_NORM, _C = 20.0, 0.3
+# Directions that are kept where there are many classes.
+_FEW_DIRECTIONS = 64
+_ALPHAS = tuple(10.0**k for k in range(-3, 5))
+
+
+@dataclass(frozen=True)
+class LinearExpert:
+    r"""A linear model that was fitted to the labelled rows.
+
+    Columns are scaled, their normal scores put beside them, and categories are one-hot (:class:`DistanceSpace`). With
+    rows centred and scaled to a mean squared norm of 20, classes minimise
+
+    .. math:: 0.3 \sum_{i \in l} \ell(y_i, w^\top x_i + b) + \tfrac12 \|w\|^2
+
+    and values the same with a squared error, its weight averaged over what the errors of leaving one out say.
+
+    Attributes
+    ----------
+    space : DistanceSpace
+        Makes the columns.
+    center : ndarray of shape (d,)
+        Subtracted from each row.
+    coefficients : ndarray of shape (d,) or (d, K)
+        w.
+    intercept : ndarray of shape () or (K,)
+        b.
+    held_out : ndarray of shape (n,) or (n, K)
+        Predictions of the labelled rows by models that have not seen their label.
+    values : bool
+        Whether it predicts values rather than probabilities.
+    """
+
+    space: DistanceSpace
+    center: Floats
+    coefficients: Floats
+    intercept: Floats
+    held_out: Floats
+    values: bool
+
+    name = "linear"
+
+    @classmethod
+    def fit(cls, table: Table, labels: Labels, *, random_state: int = 0) -> LinearExpert:
+        """Fit the model, and as many again as there are folds of labels.
+
+        Parameters
+        ----------
+        table : Table
+            All rows; scales and scores are taken of them.
+        labels : Labels
+            The labels.
+        random_state : int, default=0
+            Draws the labels that are used where there are more than 10,000.
+
+        Examples
+        --------
+        >>> from grbb_ext.labels import read_labels
+        >>> from grbb_ext.table import read_table
+        >>> table = read_table(np.arange(12.0)[:, None])
+        >>> linear = LinearExpert.fit(table, read_labels([0, 0, 0, -1, -1, -1, -1, -1, -1, 1, 1, 1]))
+        >>> (linear.predict(table)[[3, 8]] > 0.5).tolist(), (linear.held_out[[0, 5]] > 0.5).tolist()
+        ([False, True], [False, True])
+        """
+        space, points = DistanceSpace.fit_transform(table, scale="standard", normal_scores=True, warn_missing=False)
+        dense = not sp.issparse(points)
+        center = np.asarray(points.mean(axis=0, dtype=np.float64)).ravel() if dense else np.zeros(points.shape[1])
+        squared = (points.multiply(points) if not dense else (points - center) ** 2).sum(axis=1)
+        factor = np.sqrt(_SQUARED_NORM / max(float(np.mean(squared)), np.finfo(np.float64).tiny))
+        rows, targets = labels.labeled, labels.targets
+        X = np.asarray(points[rows].toarray() if not dense else points[rows] - center, dtype=np.float64) * factor
+        order = fixed_order(table.take(rows), targets)
+        drawn = order
+        if order.size > MOST_LABELS:
+            chosen = np.random.default_rng(random_state).choice(order.size, MOST_LABELS, replace=False)
+            drawn = order[np.sort(chosen)]
+        # Directions in which labelled rows do not vary have no part in the model.
+        _, size, directions = np.linalg.svd(X[drawn], full_matrices=False)
+        kept = size > 1e-9 * max(float(size[0]), np.finfo(np.float64).tiny)
+        directions = directions[kept][: _FEW_DIRECTIONS if labels.n_outputs > MOST_OUTPUTS else None].T
+        Z, values = X @ directions, isinstance(labels.loss, SquaredErrorLoss)
+        if values:
+            w, b, held_out = _ridge(Z[drawn], targets[drawn])
+            every = Z @ w + b
+            every[drawn] = held_out
+        else:
+            w, b = _logistic(Z[drawn], targets[drawn])
+            every = _probabilities(Z @ w + b)
+            every[drawn] = cross_fitted(
+                folds(targets[drawn]), lambda train, test: _held_out_of(Z[drawn], targets[drawn], train, test)
+            )
+        return cls(space, center, factor * directions @ w, np.asarray(b), every, values)
+
+    def predict(self, table: Table, *, n_jobs: int | None = 1, verbose: bool = False) -> Floats:
+        """Predict the targets of any rows: probabilities, or values for regression.
+
+        Parameters
+        ----------
+        table : Table
+            R rows.
+        n_jobs : int or None, default=1
+            Threads that share the rows.
+        verbose : bool, default=False
+            Draw a progress bar if it takes more than two seconds.
+
+        Returns
+        -------
+        ndarray of shape (R,) or (R, K)
+        """
+
+        def block_of(block: slice) -> Floats:
+            points: Matrix = self.space(table.take(block), 1)
+            scores = np.asarray(points @ self.coefficients) + (self.intercept - self.center @ self.coefficients)
+            return scores if self.values else _probabilities(scores)
+
+        blocks = row_blocks(table.n_rows)
+        return np.concatenate(in_threads(block_of, blocks, n_jobs=n_jobs, description="linear", verbose=verbose))
+
+
+def _probabilities(scores: Floats) -> Floats:
+    return np.asarray(expit(scores) if scores.ndim == 1 else softmax(scores, axis=1))
+
+
+def _held_out_of(Z: Floats, targets: Floats, train: NDArray[np.intp], test: NDArray[np.intp]) -> Floats:
+    w, b = _logistic(Z[train], targets[train])
+    return _probabilities(Z[test] @ w + b)
+
+
+def _logistic(Z: Floats, targets: Floats) -> tuple[Floats, Any]:
+    """Return coefficients and intercepts; a class without a label gets a probability next to 0."""
+    classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
+    seen = np.unique(classes)
+    n_outputs = 1 if targets.ndim == 1 else targets.shape[1]
+    if seen.size == 1 or Z.shape[1] == 0:
+        share = targets.mean(axis=0).clip(0.01, 0.99)
+        scores = np.log(share) if n_outputs > 1 else np.log(share / (1.0 - share))
+        return np.zeros((Z.shape[1], n_outputs)[: targets.ndim]), scores
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the last digit does not matter
+        model = LogisticRegression(C=_C, tol=1e-3, max_iter=100).fit(Z, classes)
+    if targets.ndim == 1:
+        return model.coef_[0], model.intercept_[0]
+    w, b = np.zeros((Z.shape[1], n_outputs)), np.full(n_outputs, -50.0)
+    if seen.size == 2:  # scikit-learn has one score then, that of the second class
+        w[:, seen[1]], b[seen] = model.coef_[0], (0.0, model.intercept_[0])
+    else:
+        w[:, seen], b[seen] = model.coef_.T, model.intercept_
+    return w, b
+
+
+def _ridge(Z: Floats, y: Floats) -> tuple[Floats, float, Floats]:
+    r"""Return coefficients, intercept and held-out predictions of a ridge regression.
+
+    Leaving row i out changes its residual to :math:`r_i / (1 - h_i)`, h the diagonal of the matrix that makes fitted
+    values of y. Each strength of the penalty counts by the likelihood of these residuals.
+    """
+    n, center, mean = y.size, Z.mean(axis=0), float(y.mean())
+    U, size, V = np.linalg.svd(Z - center, full_matrices=False)
+    fits = []
+    for alpha in _ALPHAS:
+        shrink = size**2 / (size**2 + alpha)
+        residual = y - mean - U @ (shrink * (U.T @ (y - mean)))
+        leverage = 1.0 / n + (U**2 @ shrink)
+        left_out = residual / np.maximum(1.0 - leverage, 1e-6)
+        fits.append((V.T @ (shrink / np.where(size > 0, size, 1.0) * (U.T @ (y - mean))), y - left_out, left_out))
+    errors = np.array([np.mean(left_out**2) for *_, left_out in fits])
+    share = (
+        (errors.min() / np.maximum(errors, np.finfo(np.float64).tiny)) ** (n / 2) if errors.min() > 0 else errors == 0
+    )
+    share = share / share.sum()
+    w = np.asarray(sum(part * fit[0] for part, fit in zip(share, fits, strict=True)))
+    held_out = np.asarray(sum(part * fit[1] for part, fit in zip(share, fits, strict=True)))
+    return w, mean - float(center @ w), held_out
