@@ -164,7 +164,7 @@ def nearest_neighbors(
     index = NodeIndex(X, min(n_neighbors + 2, X.shape[0]), metric, method, n_jobs, _RECALL)
     todo = row_blocks(X.shape[0], index.rows_per_block)
     blocks = [
-        _first_by_distance(index, np.arange(rows.start, rows.stop), n_neighbors, n_neighbors + 2)
+        _first_by_distance(index, X, np.arange(rows.start, rows.stop), n_neighbors, n_neighbors + 2)
         for rows in progress(todo, len(todo), "nearest neighbours", verbose)
     ]
     neighbors, distances = (np.vstack(parts) for parts in zip(*blocks, strict=True))
@@ -172,9 +172,9 @@ def nearest_neighbors(
 
 
 def _first_by_distance(
-    index: NodeIndex, rows: Index, n_neighbors: int, n_candidates: int
+    index: NodeIndex, X: Matrix, rows: Index, n_neighbors: int, n_candidates: int
 ) -> tuple[Index, NDArray[np.float64]]:
-    r"""Return the first neighbours of some nodes by distance and, where distances are equal, by number.
+    """Return the first neighbours of some nodes by distance and, where distances are equal, by number.
 
     Which of several nodes at the same distance a search finds depends on threads and blocks. The candidates hold the
     answer for certain if the search puts the last of them, and so all it left out, farther away than the k-th neighbour
@@ -182,8 +182,8 @@ def _first_by_distance(
     """
     n_nodes, n_columns = index.nodes.shape
     n_candidates = min(n_candidates, n_nodes)
-    found, distances = index.search_nodes(rows, n_candidates)
-    farthest, margin = distances[:, -1], np.zeros(rows.size)
+    found, distances = index.search(X[rows], n_candidates)
+    farthest, margin = distances[:, -1] ** 2, np.zeros(rows.size)
     if index.mean is not None:
         # What centring leaves of the error of expanding |a - b|^2, a difference per neighbour removes.
         distances = _exact_distances(index.nodes, rows, found)
@@ -198,11 +198,13 @@ def _first_by_distance(
         norm, radius = np.linalg.norm(index.nodes[rows].astype(np.float64), axis=1), distances[:, -1]
         sums = (n_columns + 2) * np.finfo(np.float64).eps * (2 * norm + radius) ** 2
         margin = 2 * (sums + 2 * index.precision * radius**2)
-    tied = (farthest**2 - margin <= distances[:, -1] ** 2) & (found[:, -1] >= 0)
+    tied = (farthest - margin <= distances[:, -1] ** 2) & (found[:, -1] >= 0)
     if n_candidates < n_nodes and tied.any():
         for block in row_blocks(int(tied.sum()), max(1, _CANDIDATES_PER_BLOCK // n_candidates)):
             again = np.flatnonzero(tied)[block]
-            neighbors[again], distances[again] = _first_by_distance(index, rows[again], n_neighbors, 4 * n_candidates)
+            neighbors[again], distances[again] = _first_by_distance(
+                index, X, rows[again], n_neighbors, 4 * n_candidates
+            )
     return neighbors, distances
 
 
@@ -267,18 +269,11 @@ class NodeIndex:
                 n_neighbors=n_neighbors, metric=metric, algorithm=algorithm, n_jobs=n_jobs
             ).fit(self.nodes)
 
-    def search(self, X: Matrix) -> tuple[Index, NDArray[np.float64]]:
+    def search(self, X: Matrix, n_neighbors: int | None = None) -> tuple[Index, NDArray[np.float64]]:
         """Return the numbers of the k nearest nodes of each row, nearest first, and their distances."""
-        return self._search(self._centered(X), None)
-
-    def search_nodes(self, rows: Index, n_neighbors: int) -> tuple[Index, NDArray[np.float64]]:
-        """Return the nearest nodes of some of the nodes, which are among their own."""
-        return self._search(self.nodes[rows], n_neighbors)
-
-    def _search(self, X: Matrix, n_neighbors: int | None) -> tuple[Index, NDArray[np.float64]]:
         if self._faiss is not None:
-            return self._faiss.search(X, n_neighbors)
-        distances, found = self._exact.kneighbors(X, n_neighbors)
+            return self._faiss.search(self._centered(X), n_neighbors)
+        distances, found = self._exact.kneighbors(self._centered(X), n_neighbors)
         return found, distances.astype(np.float64)
 
     def _centered(self, X: Matrix) -> Matrix:

@@ -48,7 +48,7 @@ def test_nodes_are_found_by_either_search(metric):
 @pytest.mark.parametrize("method", ["brute", "tree"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_long_ties_are_settled_by_row_number(dtype, method, n_jobs):
-    # Every corner of the cube has 10 neighbours at distance 1, 45 at sqrt(2) and 120 at sqrt(3); k = 60 ends in the last.
+    # Every corner of the cube has 10 neighbours at distance 1, 45 at sqrt(2) and 120 at sqrt(3): k = 60 ends there.
     X = (np.arange(1024)[:, None] >> np.arange(10) & 1).astype(dtype)
     squared = (X[:, None] != X).sum(axis=2).astype(float)
     np.fill_diagonal(squared, np.inf)
