@@ -104,14 +104,14 @@ def walk(
     forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
 ) -> Stops | None:
     """Do the work of :func:`grbb_ext.forest._walk.walk`, compiled."""
-    arrays = (forest.feature, forest.threshold, forest._steps, forest.default_left, forest.zero_is_missing)
-    arrays += (forest.category_set, forest.category_start, forest.category_word, forest.category_bits)
+    splits = (forest.feature, forest.threshold, forest._steps, forest.default_left, forest.zero_is_missing)
+    sets = (forest.category_set, forest.category_start, forest.category_word, forest.category_bits)
     floor, plain = X.dtype.type(CATEGORY_FLOOR[forest.library]), forest.tree_is_plain[start_tree:][: len(nodes)]
     unused = np.zeros((1, 1), dtype=bool)
     needed = unused if known is None else np.zeros(X.shape, dtype=bool)
     first_open = np.full(1 if known is None else len(X), len(nodes), dtype=np.intp)
     _on_first_use(_walk)(
-        (*arrays, floor, plain), X, unused if known is None else known, known is None, nodes, needed, first_open
+        (*splits, *sets, floor, plain), X, unused if known is None else known, known is None, nodes, needed, first_open
     )
     return None if known is None else Stops(needed, first_open)
 

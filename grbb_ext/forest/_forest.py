@@ -377,15 +377,9 @@ class Forest:
         lowest, highest = (self._by_output(bounds[self.tree_start[:-1]]) for bounds in self.node_bounds)
         return LeafBounds(lowest, highest)
 
-    @cached_property
-    def node_bounds(self) -> tuple[Floats, Floats]:
-        """The least and the greatest value among the leaves below each node, each of shape (n_nodes, n_values)."""
-        return _below.bounds(self)
-
-    @cached_property
-    def node_mean(self) -> Floats:
-        """The mean of the leaves below each node, weighted by the training rows that reached them."""
-        return _below.mean(self)
+    node_bounds = cached_property(_below.bounds)
+    node_mean = cached_property(_below.mean)
+    _path_bits = cached_property(_below.path_bits)
 
     @cached_property
     def _steps(self) -> NDArray[np.intp]:
@@ -408,10 +402,6 @@ class Forest:
         """Whether no node of a tree is categorical or takes zero as missing."""
         special = self.zero_is_missing | (self.category_set >= 0)
         return ~np.logical_or.reduceat(special, self.tree_start[:-1]) if self.n_trees else special
-
-    @cached_property
-    def _path_bits(self) -> NDArray[np.uint8]:
-        return _below.path_bits(self)
 
     def _tree_range(self, start: int, stop: int | None) -> tuple[int, int]:
         stop = self.n_trees if stop is None else stop

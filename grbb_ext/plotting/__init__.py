@@ -3,8 +3,4 @@
 from grbb_ext.plotting._curves import CostCurveDisplay
 from grbb_ext.plotting._rows import PropagationDisplay, VarianceDisplay
 
-__all__ = [
-    "CostCurveDisplay",
-    "PropagationDisplay",
-    "VarianceDisplay",
-]
+__all__ = ["CostCurveDisplay", "PropagationDisplay", "VarianceDisplay"]
