@@ -177,13 +177,16 @@ def _first_by_distance(
     """Return the first neighbours of some nodes by distance and, where distances are equal, by number.
 
     Which of several nodes at the same distance a search finds depends on threads and blocks. The candidates hold the
-    answer for certain if the search puts the last of them, and so all it left out, farther away than the k-th neighbour
-    by more than its rounding. Rows for which it does not are searched again, with more candidates.
+    answer for certain if the search puts one more node, and so all it left out, farther away than the k-th neighbour by
+    more than its rounding. Rows for which it does not are searched again, with more candidates.
     """
     n_nodes, n_columns = index.nodes.shape
     n_candidates = min(n_candidates, n_nodes)
     found, distances = index.search(X[rows], n_candidates)
-    farthest, margin = distances[:, -1] ** 2, np.zeros(rows.size)
+    left_out, margin = distances[:, -1] ** 2, np.zeros(rows.size)
+    settled = found[:, -1] < 0 if n_candidates < n_nodes else np.ones(rows.size, dtype=bool)
+    if n_candidates < n_nodes:
+        found, distances = found[:, :-1], distances[:, :-1]
     if index.mean is not None:
         # What centring leaves of the error of expanding |a - b|^2, a difference per neighbour removes.
         distances = _exact_distances(index.nodes, rows, found)
@@ -198,13 +201,10 @@ def _first_by_distance(
         norm, radius = np.linalg.norm(index.nodes[rows].astype(np.float64), axis=1), distances[:, -1]
         sums = (n_columns + 2) * np.finfo(np.float64).eps * (2 * norm + radius) ** 2
         margin = 2 * (sums + 2 * index.precision * radius**2)
-    tied = (farthest - margin <= distances[:, -1] ** 2) & (found[:, -1] >= 0)
-    if n_candidates < n_nodes and tied.any():
-        for block in row_blocks(int(tied.sum()), max(1, _CANDIDATES_PER_BLOCK // n_candidates)):
-            again = np.flatnonzero(tied)[block]
-            neighbors[again], distances[again] = _first_by_distance(
-                index, X, rows[again], n_neighbors, 4 * n_candidates
-            )
+    tied = np.flatnonzero((left_out - margin <= distances[:, -1] ** 2) & ~settled)
+    for block in row_blocks(tied.size, max(1, _CANDIDATES_PER_BLOCK // n_candidates)):
+        more = _first_by_distance(index, X, rows[tied[block]], n_neighbors, 4 * n_candidates)
+        neighbors[tied[block]], distances[tied[block]] = more
     return neighbors, distances
 
 
