@@ -108,8 +108,8 @@ def test_more_columns_of_the_same_rows() -> None:
 
 def test_normal_scores_stand_beside_the_columns() -> None:
     X = np.random.default_rng(6).lognormal(size=(80, 4))
-    for settings, shape in ((RefinedGraph(), 8), (RefinedGraph(normal_scores=False), 4)):
-        assert prepared(X, settings).points.shape == (80, shape)
+    for spec, shape in ((RefinedGraph(), 8), (RefinedGraph(normal_scores=False), 4)):
+        assert prepared(X, spec).points.shape == (80, shape)
     assert prepared(X, RefinedGraph(scale=None)).points.shape == (80, 4)
     basis = prepared(X, RefinedGraph(n_components=3))
     assert basis.components is basis.points
