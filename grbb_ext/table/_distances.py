@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import one_of
 from grbb_ext._progress import row_blocks, warn_caller
 from grbb_ext.table._components import NormalScores, PrincipalComponents, sampled
 from grbb_ext.table._table import Index, Matrix, Table, without_missing
@@ -119,8 +118,10 @@ class DistanceSpace:
         points : ndarray or csr_array of shape (N, number of columns)
             The same as ``space(table)``, for less work.
         """
-        one_of(scale, ("auto", "standard", None), "scale")
-        one_of(categories, ("always", "only without numbers"), "categories")
+        if scale not in ("auto", "standard", None):
+            raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
+        if categories not in ("always", "only without numbers"):
+            raise ValueError(f"categories must be 'always' or 'only without numbers', got {categories!r}.")
         beside = categories == "always"
         numbers = _numbers(table, beside)
         if warn_missing:
