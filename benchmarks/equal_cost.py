@@ -20,7 +20,7 @@ from benchmarks.results import ROW, ResultTable
 from benchmarks.rivals import DEPTH, LEARNING_RATE, TREES, UNDER_BUDGET, Limit, Problem, bins
 from benchmarks.runner import Row, run_tasks
 from benchmarks.splits import draw
-from benchmarks.trial_rows import missing_of, rows_of
+from benchmarks.study import missing_of, rows_of
 from grbb_ext import FeatureCosts
 
 #: Dollars, from the cheapest questions to most of the tests. Breast cancer stands in where the files are not there.

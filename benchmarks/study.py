@@ -6,20 +6,64 @@ Half of the seeds (0-9) may be used to choose between variants of a method, the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from benchmarks import study_report
-from benchmarks.data import is_available, load
+from benchmarks.data import Labels, is_available, load
 from benchmarks.options import Options
-from benchmarks.readme_table import readme_tables
-from benchmarks.results import ROW, ResultTable
-from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, Problem, bins
+from benchmarks.results import ROW, ResultTable, package_versions
+from benchmarks.rivals import DEPTH, LEARNING_RATE, METHODS, TREES, Fitted, Problem, bins
 from benchmarks.runner import Row, run_tasks
 from benchmarks.splits import MAX_TRAIN, NOISES, Noise, draw
-from benchmarks.steps_table import steps_table
-from benchmarks.trial_rows import missing_of, rows_of
+from benchmarks.study_report import readme_tables, steps_table
+
+
+def missing_of(table: ResultTable, keys: Iterable[Mapping[str, Any]], n_rows: int = len(TREES)) -> tuple[str, ...]:
+    """Return the methods of those trials that have not all of their rows."""
+    return tuple(key["method"] for key in keys if not table.has(key, n_rows))
+
+
+def rows_of(
+    key: Mapping[str, Any], fitted: Fitted, seconds: float, truth: Labels, price: Callable[[list[int]], float] | None
+) -> list[Row]:
+    """Return accuracy and cost of the first 10 trees, and of all 50.
+
+    Parameters
+    ----------
+    key : mapping
+        What identifies the trial.
+    fitted : Fitted
+        The model.
+    seconds : float
+        What it took.
+    truth : ndarray of int
+        The classes of the test rows.
+    price : callable or None
+        The price of a list of columns; None where there are no prices.
+
+    Returns
+    -------
+    list of dict
+        Rows for :class:`benchmarks.results.ResultTable`.
+    """
+    rows: list[Row] = []
+    for trees in TREES:
+        used = fitted.features(trees)
+        measured = {
+            "trees": trees,
+            "metric": "accuracy",
+            "cost": "" if price is None or used is None else round(price(used), 2),
+            "value": round(float(np.mean(fitted.classes(trees) == truth)), 5),
+            "seconds": round(seconds, 3),
+            "details": json.dumps(fitted.details) if fitted.details else "",
+        }
+        rows.append({**key, **measured, **package_versions()})
+    return rows
+
 
 #: The sets of the prototype, then sets on which nobody tuned, but for mq2008: it was among those on which the number of
 #: components of the refined graph was chosen.

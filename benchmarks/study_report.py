@@ -1,4 +1,7 @@
-"""Tables and picture of the rivals question, from the CSV alone."""
+"""Tables and picture of the rivals question, of the README, and of the steps to the default, from the CSV alone.
+
+The README's tables are written to ``docs/results/rivals_readme.md``; a test keeps the README equal to that file.
+"""
 
 from __future__ import annotations
 
@@ -208,3 +211,134 @@ def write(rows: list[dict[str, str]], folder: Path, name: str = "rivals") -> str
     (folder / f"{name}_all.md").write_text(markdown(study, everything=True))
     draw(study, folder / f"{name}.png")
     return text
+
+
+SETTING = Setting(20, "none", 50)
+#: Methods and what the README calls them; the last is ours.
+ROWS = {
+    "labeled only": "booster, labelled rows only",
+    "self-training": "self-training (scikit-learn)",
+    "spreading, booster": "LabelSpreading, then booster",
+    "hard": "hard pseudo-labels, kNN graph",
+    "hard, PCA graph": "hard pseudo-labels, PCA graph",
+    "paper": "the paper's rule",
+    "default": "**grbb_ext default**",
+}
+SETS_PER_TABLE = 8
+#: Columns of the table of leads.
+LEADS = {
+    "20 labels": SETTING,
+    "and Gaussian columns": Setting(20, "gaussian", 50),
+    "and permuted columns": Setting(20, "permuted", 50),
+    "5 labels": Setting(5, "none", 50),
+    "100 labels": Setting(100, "none", 50),
+}
+
+
+def readme_tables(study: Study) -> str:
+    """Return means with standard errors, and the winner of a set in bold if it is beyond two errors of every other.
+
+    Sets that lack a method are left out. A last table has the leads of the default: sets ahead, level and behind, and
+    the mean over sets.
+
+    Examples
+    --------
+    >>> same = {"n_labels": "20", "noise": "none", "trees": "50", "metric": "accuracy", "seconds": "1"}
+    >>> same |= {"grbb_ext": "1", "xgboost": "2"}
+    >>> rows = [
+    ...     same | {"data": "a", "method": method, "seed": str(seed), "value": str(value + seed / 100)}
+    ...     for seed in range(5) for value, method in enumerate(ROWS)
+    ... ]
+    >>> lines = readme_tables(Study(rows)).splitlines()
+    >>> print(lines[8])
+    | **grbb_ext default** | **6.020** (.007) |
+    >>> print(lines[-1])
+    | the paper's rule | 1 / 0 / 0, +1.000 |  |  |  |  |
+    """
+    values = study.values
+    complete = [data for data in study.data if all(len(values[SETTING, method, data]) > 1 for method in ROWS)]
+    lines: list[str] = []
+    for start in range(0, len(complete), SETS_PER_TABLE):
+        sets = complete[start : start + SETS_PER_TABLE]
+        lines += ["", "| | " + " | ".join(sets) + " |", "|---" * (1 + len(sets)) + "|"]
+        for method, words in ROWS.items():
+            lines.append(f"| {words} | " + " | ".join(_cell(study, method, data) for data in sets) + " |")
+    return "\n".join([*lines[1:], "", *_leads(study)]) + "\n"
+
+
+def _leads(study: Study) -> list[str]:
+    lines = ["| ahead / level / behind, mean lead | " + " | ".join(LEADS) + " |", "|---" * (1 + len(LEADS)) + "|"]
+    for method, words in ROWS.items():
+        if method != "default":
+            cells = [score_text(study, setting, method).replace("0.", ".") for setting in LEADS.values()]
+            lines.append(f"| {words} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(study: Study, method: str, data: str) -> str:
+    of = {other: study.values[SETTING, other, data] for other in ROWS}
+    mean = mean_of(of[method].values())
+    wins = all(difference(of[method], of[other]).verdict == "ahead" for other in ROWS if other != method)
+    value = f"{mean.value:.3f}".lstrip("0")
+    return (f"**{value}**" if wins else value) + " (" + f"{mean.error:.3f}".lstrip("0") + ")"
+
+
+#: A method, and what it adds to the one before.
+STEPS = {
+    "hard": "hard pseudo-labels, nonlocal operator, plain graph",
+    "knn smooth": "smooth operator, sharpened targets",
+    "refined distances": "distances of components and ranks",
+    "two operators": "neighbours chosen by trees; mean of two operators",
+    "refined graph alone": "mean of two affinities instead: one graph",
+    "default": "forest, weighed by held-out labels",
+}
+
+
+def steps_table(study: Study, n_labels: int = 20, trees: int = 50) -> str:
+    """Return mean accuracies over the sets, a row for each step; sets and seeds that lack a step are left out.
+
+    In brackets: on how many sets a step is ahead of the one before and behind it, by more than two standard errors.
+
+    Examples
+    --------
+    >>> same = {"n_labels": "20", "noise": "none", "trees": "50", "metric": "accuracy", "seconds": "1"}
+    >>> same |= {"grbb_ext": "1", "xgboost": "2"}
+    >>> rows = [
+    ...     same | {"data": "a", "method": method, "seed": str(seed), "value": str(value / 10)}
+    ...     for seed in range(5) for value, method in enumerate(STEPS)
+    ... ]
+    >>> print(steps_table(Study(rows)).splitlines()[-1])
+    | + forest, weighed by held-out labels | .5000 (+1 -0) |
+    """
+    columns = [
+        setting
+        for noise in WORDS
+        if (setting := Setting(n_labels, noise, trees)) in study.settings and _complete(study, setting)
+    ]
+    names = [f"{WORDS[setting.noise]}, {len(_complete(study, setting))} sets" for setting in columns]
+    lines = ["| | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
+    before: str | None = None
+    for method, words in STEPS.items():
+        cells = [_step_cell(study, setting, method, before) for setting in columns]
+        lines.append(f"| {'+ ' if before else ''}{words} | " + " | ".join(cells) + " |")
+        before = method
+    return "\n".join(lines) + "\n"
+
+
+def _complete(study: Study, setting: Setting) -> list[str]:
+    return [data for data in study.data if all(study.values[setting, step, data] for step in STEPS)]
+
+
+def _step_cell(study: Study, setting: Setting, method: str, before: str | None) -> str:
+    sets = _complete(study, setting)
+    means = []
+    for data in sets:
+        seeds = set.intersection(*(set(study.values[setting, step, data]) for step in STEPS))
+        means.append(mean_of(study.values[setting, method, data][seed] for seed in seeds).value)
+    text = f"{mean_of(means).value:.4f}".lstrip("0")
+    if before is None:
+        return text
+    verdicts = Counter(
+        difference(study.values[setting, method, data], study.values[setting, before, data]).verdict for data in sets
+    )
+    return f"{text} (+{verdicts['ahead']} -{verdicts['behind']})"

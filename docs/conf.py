@@ -61,8 +61,7 @@ _INTERNAL = {
     "objective": "Recipe check_raw_scores",
     "costs": "Groups Mask check_price shorten unknown_name",
     "forest": "column_categories",
-    "persistence": "FORMAT_VERSION JSON_NAME MODEL_NAMES Document NotPlainError from_plain read_folder sha256 to_plain "
-    "write_folder",
+    "persistence": "FORMAT_VERSION Document NotPlainError from_plain read_folder sha256 to_plain write_folder",
     "estimators": "BoosterAdapter Job Task Trained",
     "adapters.xgboost": "ADAPTER",
     "adapters.lightgbm": "ADAPTER",

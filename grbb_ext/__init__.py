@@ -18,13 +18,7 @@ from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators import GRBBClassifier, GRBBRegressor, load
 from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, TableGraph, knn_graph
-from grbb_ext.model_selection import (
-    CostCurve,
-    SemiSupervisedSplit,
-    cost_curve,
-    labeled_scorer,
-    share_graph,
-)
+from grbb_ext.model_selection import CostCurve, SemiSupervisedSplit, cost_curve, labeled_scorer, share_graph
 from grbb_ext.objective import GRBBObjective, UnreachableRowsWarning, grbb_objective
 from grbb_ext.ondemand import FetchError, OnDemandPredictor, OnDemandResult
 from grbb_ext.persistence import ModelFileError

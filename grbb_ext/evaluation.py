@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 
+from grbb_ext._checks import one_of
 from grbb_ext.labels import encode, is_unlabeled
 from grbb_ext.losses import SoftmaxLoss
 from grbb_ext.objective import GRBBObjective
@@ -65,8 +66,7 @@ def evaluate(
     >>> score.name, round(score.value, 3), score.higher_is_better
     ('accuracy', 0.667, True)
     """
-    if metric not in get_args(Metric):
-        raise ValueError(f"metric must be 'loss', 'error', 'accuracy', 'auc' or 'rmse', got {metric!r}.")
+    one_of(metric, get_args(Metric), "metric")
     H, labels = np.asarray(raw_scores, dtype=np.float64), np.asarray(y)
     if labels.ndim != 1 or H.shape[:1] != labels.shape:
         raise ValueError(f"raw_scores and y must have the same rows, got shapes {H.shape} and {labels.shape}.")

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.attack import Attack, Case
-from benchmarks.attack.damage import changed_document, damaged
-from benchmarks.attack.random_models import random_lightgbm, random_xgboost
+from benchmarks.attack.random_files import changed_document, damaged, random_lightgbm, random_xgboost
 
 
 def _same(left: Any, right: Any) -> bool:

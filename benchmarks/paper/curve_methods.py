@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.paper.boosted import DEFAULT, GBRT, LAP_GBRT, PAPER, Boosted, Library, Method, Rows, Settings, fit
 from benchmarks.paper.early_exit import early_exit, exit_unpromising
 from benchmarks.paper.linear import Linear
-from benchmarks.paper.linear_tuning import N_PENALTIES, SMALLEST, path_of, tune_manifold
-from benchmarks.paper.tuning import MAX_TREES, N_TRIALS, tune
+from benchmarks.paper.tuning import MAX_TREES, N_PENALTIES, N_TRIALS, SMALLEST, path_of, tune, tune_manifold
 from grbb_ext import FeatureCosts
 
 #: The paper's values: nothing, and 4^-5 to 4^4.

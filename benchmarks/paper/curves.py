@@ -21,7 +21,7 @@ from benchmarks.data import is_available
 from benchmarks.options import Options
 from benchmarks.paper import curve_report
 from benchmarks.paper.curve_methods import METHODS, NOTHING, Plan, Point, Problem, Trial
-from benchmarks.paper.precision import precision_at
+from benchmarks.paper.queries import precision_at
 from benchmarks.results import ROW, ResultTable, package_versions
 from benchmarks.runner import Row, run_tasks
 

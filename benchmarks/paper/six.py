@@ -20,14 +20,13 @@ from benchmarks.data import Labels, is_available, load
 from benchmarks.options import Options
 from benchmarks.paper import six_report, tuning
 from benchmarks.paper.boosted import DEFAULT, METHODS, Rows, Settings, fit
-from benchmarks.paper.precision import precision_at
-from benchmarks.paper.queries import N_QUERIES, draw_queries
+from benchmarks.paper.queries import N_QUERIES, draw_queries, precision_at
 from benchmarks.ranking import load_mq2008
 from benchmarks.results import ROW, ResultTable, package_versions
 from benchmarks.rivals import DEPTH, LEARNING_RATE, bins
 from benchmarks.runner import Row, run_tasks
 from benchmarks.splits import draw
-from benchmarks.trial_rows import missing_of
+from benchmarks.study import missing_of
 
 SETS = ("coil20", "usps", "isolet", "mnist3v8", "cbcl_faces", "mq2008")
 QUICK = ("wine",)

@@ -6,37 +6,25 @@ The functions do what :mod:`grbb_ext.forest._walk` does, number by number, and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.forest._walk import CATEGORY_CEILING, ZERO, Plan, Stops
+from grbb_ext.forest._tree import CATEGORY_FLOOR
+from grbb_ext.forest._walk import CATEGORY_CEILING, ZERO, Stops
+
+if TYPE_CHECKING:
+    from grbb_ext.forest._forest import Forest
 
 # Rows that pass through a tree together, so that the tree stays in the fastest cache.
 _ROWS_PER_BLOCK = 64
 
 
-def _walk(
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    default_left: Any,
-    zero_is_missing: Any,
-    category_set: Any,
-    category_start: Any,
-    category_word: Any,
-    category_bits: Any,
-    category_floor: Any,
-    tree_is_plain: Any,
-    X: Any,
-    known: Any,
-    all_known: bool,
-    nodes: Any,
-    needed: Any,
-    first_open: Any,
-) -> None:
+def _walk(arrays: Any, X: Any, known: Any, all_known: bool, nodes: Any, needed: Any, first_open: Any) -> None:
+    feature, threshold, left, default_left, zero_is_missing = arrays[:5]
+    category_set, category_start, category_word, category_bits, category_floor, tree_is_plain = arrays[5:]
     n_trees, n = nodes.shape
     for begin in range(0, n, _ROWS_PER_BLOCK):
         end = min(n, begin + _ROWS_PER_BLOCK)
@@ -83,39 +71,6 @@ def _walk(
                         first_open[i] = t
 
 
-def _add(value: Any, nodes: Any, tree_output: Any, scores: Any) -> None:
-    n_trees, n = nodes.shape
-    n_values = value.shape[1]
-    for begin in range(0, n, _ROWS_PER_BLOCK):
-        end = min(n, begin + _ROWS_PER_BLOCK)
-        for t in range(n_trees):
-            output = tree_output[t]
-            for k in range(n_values):
-                for i in range(begin, end):
-                    scores[output + k, i] += value[nodes[t, i], k]
-
-
-def _stopped(feature: Any, weight: Any, nodes: Any, stop_tree: Any, total: Any) -> None:
-    n_trees, n = nodes.shape
-    for begin in range(0, n, _ROWS_PER_BLOCK):
-        end = min(n, begin + _ROWS_PER_BLOCK)
-        for t in range(n_trees):
-            for i in range(begin, end):
-                node = nodes[t, i]
-                if feature[node] >= 0 and t < stop_tree[i]:
-                    total[i, feature[node]] += weight[node]
-
-
-def _first_open(feature: Any, nodes: Any) -> Any:
-    n_trees, n = nodes.shape
-    first = np.full(n, n_trees, np.intp)
-    for t in range(n_trees - 1, -1, -1):
-        for i in range(n):
-            if feature[nodes[t, i]] >= 0:
-                first[i] = t
-    return first
-
-
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     """Compile on first use; None without numba."""
@@ -135,59 +90,66 @@ def is_available() -> bool:
     return _compile(_walk) is not None
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    compiled = _compile(function)
-    assert compiled is not None
+def _on_first_use(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def compiled(*arguments: Any) -> Any:
+        run = _compile(function)
+        assert run is not None
+        return run(*arguments)
+
     return compiled
 
 
 def walk(
-    plan: Plan, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
+    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
 ) -> Stops | None:
     """Do the work of :func:`grbb_ext.forest._walk.walk`, compiled."""
-    n = len(X)
+    splits = (forest.feature, forest.threshold, forest._steps, forest.default_left, forest.zero_is_missing)
+    sets = (forest.category_set, forest.category_start, forest.category_word, forest.category_bits)
+    floor, plain = X.dtype.type(CATEGORY_FLOOR[forest.library]), forest.tree_is_plain[start_tree:][: len(nodes)]
     unused = np.zeros((1, 1), dtype=bool)
     needed = unused if known is None else np.zeros(X.shape, dtype=bool)
-    first_open = np.full(1 if known is None else n, len(nodes), dtype=np.intp)
-    _compiled(_walk)(
-        plan.feature,
-        plan.threshold,
-        plan.left,
-        plan.default_left,
-        plan.zero_is_missing,
-        plan.category_set,
-        plan.category_start,
-        plan.category_word,
-        plan.category_bits,
-        X.dtype.type(plan.category_floor),
-        plan.tree_is_plain[start_tree : start_tree + nodes.shape[0]],
-        X,
-        unused if known is None else known,
-        known is None,
-        nodes,
-        needed,
-        first_open,
+    first_open = np.full(1 if known is None else len(X), len(nodes), dtype=np.intp)
+    _on_first_use(_walk)(
+        (*splits, *sets, floor, plain), X, unused if known is None else known, known is None, nodes, needed, first_open
     )
     return None if known is None else Stops(needed, first_open)
 
 
-def add(value: NDArray[Any], nodes: NDArray[np.int32], tree_output: NDArray[np.int32], scores: NDArray[Any]) -> None:
+@_on_first_use
+def add(value: Any, nodes: Any, tree_output: Any, scores: Any) -> None:
     """Do the work of :func:`grbb_ext.forest._walk.add`, compiled."""
-    _compiled(_add)(value, nodes, tree_output, scores)
+    n_trees, n = nodes.shape
+    n_values = value.shape[1]
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        end = min(n, begin + _ROWS_PER_BLOCK)
+        for t in range(n_trees):
+            output = tree_output[t]
+            for k in range(n_values):
+                for i in range(begin, end):
+                    scores[output + k, i] += value[nodes[t, i], k]
 
 
-def stopped(
-    feature: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    nodes: NDArray[np.int32],
-    stop_tree: NDArray[np.intp],
-    total: NDArray[np.float64],
-) -> None:
+@_on_first_use
+def stopped(feature: Any, weight: Any, nodes: Any, stop_tree: Any, total: Any) -> None:
     """Do the work of :func:`grbb_ext.forest._walk.stopped`, compiled."""
-    _compiled(_stopped)(feature, weight, nodes, stop_tree, total)
+    n_trees, n = nodes.shape
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        end = min(n, begin + _ROWS_PER_BLOCK)
+        for t in range(n_trees):
+            for i in range(begin, end):
+                node = nodes[t, i]
+                if feature[node] >= 0 and t < stop_tree[i]:
+                    total[i, feature[node]] += weight[node]
 
 
-def first_open(feature: NDArray[np.int32], nodes: NDArray[np.int32]) -> NDArray[np.intp]:
+@_on_first_use
+def first_open(feature: Any, nodes: Any) -> Any:
     """Do the work of :func:`grbb_ext.forest._walk.first_open`, compiled."""
-    first: NDArray[np.intp] = _compiled(_first_open)(feature, nodes)
+    n_trees, n = nodes.shape
+    first = np.full(n, n_trees, np.intp)
+    for t in range(n_trees - 1, -1, -1):
+        for i in range(n):
+            if feature[nodes[t, i]] >= 0:
+                first[i] = t
     return first

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext.forest._forest import Floats, Forest
-from grbb_ext.forest._input import as_rows
-from grbb_ext.forest._walk import Stops
+from grbb_ext.forest._walk import Stops, as_rows
 
 
 class ForestCursor:
@@ -99,7 +98,7 @@ class ForestCursor:
         for name, array in (("X", values), ("known", mask)):
             if array is not None and array.shape != (self.n_rows, self.forest.n_features):
                 raise ValueError(f"{name} must have shape {(self.n_rows, self.forest.n_features)}, got {array.shape}.")
-        stops = self.forest._kernels.walk(self.forest._plan, values, self.nodes[:stop], mask, 0)
+        stops = self.forest._kernels.walk(self.forest, values, self.nodes[:stop], mask, 0)
         self._stops = stops if stop == self.forest.n_trees else None
 
     def needed(self, stop_tree: ArrayLike | None = None) -> NDArray[np.bool_]:

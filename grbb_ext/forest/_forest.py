@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext.forest import _compiled, _walk
 from grbb_ext.forest import _tree as _below
-from grbb_ext.forest._input import as_rows
 from grbb_ext.forest._read import fields_from_booster, fields_from_bytes, fields_from_file
-from grbb_ext.forest._tree import CATEGORY_FLOOR, Tree, pack
+from grbb_ext.forest._tree import Tree, pack
+from grbb_ext.forest._walk import as_rows
 
 Library = Literal["xgboost", "lightgbm"]
 Floats = NDArray[np.floating[Any]]
@@ -377,41 +377,31 @@ class Forest:
         lowest, highest = (self._by_output(bounds[self.tree_start[:-1]]) for bounds in self.node_bounds)
         return LeafBounds(lowest, highest)
 
-    @cached_property
-    def node_bounds(self) -> tuple[Floats, Floats]:
-        """The least and the greatest value among the leaves below each node, each of shape (n_nodes, n_values)."""
-        return _below.bounds(self)
+    node_bounds = cached_property(_below.bounds)
+    node_mean = cached_property(_below.mean)
+    _path_bits = cached_property(_below.path_bits)
 
     @cached_property
-    def node_mean(self) -> Floats:
-        """The mean of the leaves below each node, weighted by the training rows that reached them."""
-        return _below.mean(self)
+    def _steps(self) -> NDArray[np.intp]:
+        """The left children, as the numbers that arrays are indexed by."""
+        return self.left.astype(np.intp)
 
     @cached_property
-    def _plan(self) -> _walk.Plan:
+    def category_key(self) -> NDArray[np.int64]:
+        """Number of the set times 2**32 plus number of the word, for each word of a set; increasing."""
+        of_set = np.repeat(np.arange(self.category_start.size - 1), np.diff(self.category_start))
+        return np.asarray((of_set << 32) + self.category_word)
+
+    @cached_property
+    def tree_depth(self) -> NDArray[np.int32]:
+        """The depth of each tree."""
+        return np.maximum.reduceat(self.depth, self.tree_start[:-1]) if self.n_trees else self.depth
+
+    @cached_property
+    def tree_is_plain(self) -> NDArray[np.bool_]:
+        """Whether no node of a tree is categorical or takes zero as missing."""
         special = self.zero_is_missing | (self.category_set >= 0)
-        first = self.tree_start[:-1]
-        return _walk.Plan(
-            feature=self.feature,
-            threshold=self.threshold,
-            left=self.left.astype(np.intp),
-            default_left=self.default_left,
-            zero_is_missing=self.zero_is_missing,
-            category_set=self.category_set,
-            category_start=self.category_start,
-            category_word=self.category_word,
-            category_bits=self.category_bits,
-            category_key=(np.repeat(np.arange(self.category_start.size - 1), np.diff(self.category_start)) << 32)
-            + self.category_word,
-            category_floor=CATEGORY_FLOOR[self.library],
-            tree_start=self.tree_start,
-            tree_depth=np.maximum.reduceat(self.depth, first) if self.n_trees else self.depth,
-            tree_is_plain=~np.logical_or.reduceat(special, first) if self.n_trees else special,
-        )
-
-    @cached_property
-    def _path_bits(self) -> NDArray[np.uint8]:
-        return _below.path_bits(self)
+        return ~np.logical_or.reduceat(special, self.tree_start[:-1]) if self.n_trees else special
 
     def _tree_range(self, start: int, stop: int | None) -> tuple[int, int]:
         stop = self.n_trees if stop is None else stop
@@ -430,7 +420,7 @@ class Forest:
         for begin in range(0, len(rows), step):
             block = slice(begin, min(begin + step, len(rows)))
             nodes = np.repeat(self.tree_start[start:stop, None], block.stop - begin, axis=1)
-            self._kernels.walk(self._plan, rows[block], nodes, None, start)
+            self._kernels.walk(self, rows[block], nodes, None, start)
             yield block, nodes
 
     def _sum(self, nodes: NDArray[np.int32], value: Floats, start: int) -> Floats:

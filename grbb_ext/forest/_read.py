@@ -133,16 +133,7 @@ class _Reader:
         return entries
 
 
-_DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
+_DAMAGE = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, struct.error
 
 
 def _careful(read: Callable[[], dict[str, Any]], what: str) -> dict[str, Any]:

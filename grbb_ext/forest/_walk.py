@@ -1,4 +1,4 @@
-"""Walking rows down the trees and adding up what they find, by numpy: all rows take a step of one tree at a time.
+"""Rows as a library sees them, and their walk down the trees by numpy: all take a step of one tree at a time.
 
 Every node sends a row left where x <= threshold, so NaN and the two special kinds of node are all that a step has to
 treat apart: zero counts as missing (LightGBM's ``zero_as_missing``), and categories are looked up in a bitset. A leaf
@@ -7,10 +7,17 @@ is its own left child and sends everything left, so a step too many does no harm
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from grbb_ext.forest._tree import CATEGORY_FLOOR
+from grbb_ext.table import Schema, Unseen, column_names, listed_categories, read_table
+
+if TYPE_CHECKING:
+    from grbb_ext.forest._forest import Forest
 
 Nodes = NDArray[np.intp]
 
@@ -22,35 +29,13 @@ ZERO = float(np.float32(1e-35))
 _FINISHED_SHARE = 0.4
 
 
-class Plan(NamedTuple):
-    """The arrays of a forest that a walk reads; see :class:`~grbb_ext.forest.Forest`.
-
-    ``category_key`` is number of the set times 2**32 plus number of the word, increasing.
-    """
-
-    feature: NDArray[np.int32]
-    threshold: NDArray[Any]
-    left: Nodes
-    default_left: NDArray[np.bool_]
-    zero_is_missing: NDArray[np.bool_]
-    category_set: NDArray[np.int32]
-    category_start: NDArray[np.int64]
-    category_word: NDArray[np.int32]
-    category_bits: NDArray[np.uint32]
-    category_key: NDArray[np.int64]
-    category_floor: float
-    tree_start: NDArray[np.int32]
-    tree_depth: NDArray[np.int32]
-    tree_is_plain: NDArray[np.bool_]
-
-
-def goes_left(plan: Plan, x: NDArray[Any], node: Nodes, plain: bool) -> NDArray[np.bool_]:
+def goes_left(forest: Forest, x: NDArray[Any], node: Nodes, plain: bool) -> NDArray[np.bool_]:
     """Return which of the values `x` go left at the nodes `node`.
 
     Parameters
     ----------
-    plan : Plan
-        The forest.
+    forest : Forest
+        The model.
     x : ndarray of shape (n,)
         Values of the features that the nodes split.
     node : ndarray of int of shape (n,)
@@ -62,27 +47,27 @@ def goes_left(plan: Plan, x: NDArray[Any], node: Nodes, plain: bool) -> NDArray[
     -------
     ndarray of bool of shape (n,)
     """
-    left = x <= plan.threshold.take(node)
+    left = x <= forest.threshold.take(node)
     missing = np.isnan(x)
     if not plain:
-        missing |= plan.zero_is_missing.take(node) & (np.abs(x) <= ZERO)
-        which = plan.category_set.take(node)
+        missing |= forest.zero_is_missing.take(node) & (np.abs(x) <= ZERO)
+        which = forest.category_set.take(node)
         at = np.flatnonzero(which >= 0)
-        left[at] = _in_set(plan, x[at], which[at])
+        left[at] = _in_set(forest, x[at], which[at])
     if missing.any():
-        left = np.where(missing, plan.default_left.take(node), left)
+        left = np.where(missing, forest.default_left.take(node), left)
     return left
 
 
-def _in_set(plan: Plan, x: NDArray[Any], which: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _in_set(forest: Forest, x: NDArray[Any], which: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Return which values are categories of the sets `which`."""
-    valid = (x > plan.category_floor) & (x < CATEGORY_CEILING)
+    valid = (x > CATEGORY_FLOOR[forest.library]) & (x < CATEGORY_CEILING)
     category = np.where(valid, x, 0).astype(np.int64)
-    if not plan.category_key.size:
+    if not forest.category_key.size:
         return np.zeros(x.size, dtype=bool)
     key = (which.astype(np.int64) << 32) + category // 32
-    place = np.minimum(np.searchsorted(plan.category_key, key), plan.category_key.size - 1)
-    bits = np.where(plan.category_key[place] == key, plan.category_bits[place], np.uint32(0))
+    place = np.minimum(np.searchsorted(forest.category_key, key), forest.category_key.size - 1)
+    bits = np.where(forest.category_key[place] == key, forest.category_bits[place], np.uint32(0))
     return valid & ((bits >> (category % 32).astype(np.uint32)) & 1 > 0)
 
 
@@ -94,14 +79,14 @@ class Stops(NamedTuple):
 
 
 def walk(
-    plan: Plan, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
+    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
 ) -> Stops | None:
     """Move rows down the trees as far as known features allow.
 
     Parameters
     ----------
-    plan : Plan
-        The forest.
+    forest : Forest
+        The model.
     X : ndarray of shape (n, d)
         Rows, contiguous, in the forest's precision.
     nodes : ndarray of int32 of shape (n_trees, n)
@@ -121,11 +106,11 @@ def walk(
     offset = np.arange(n) * d
     for t in range(nodes.shape[0]):
         tree = start_tree + t
-        plain = bool(plan.tree_is_plain[tree])
+        plain = bool(forest.tree_is_plain[tree])
         active: Any = slice(None)
         node, start = nodes[t].astype(np.intp), offset
-        for _ in range(plan.tree_depth[tree]):
-            feature = plan.feature.take(node)
+        for _ in range(forest.tree_depth[tree]):
+            feature = forest.feature.take(node)
             moves = feature >= 0
             if known is not None:
                 # A leaf reads entry -1 of the row, which is clipped or another row's: `moves` is False there anyway.
@@ -138,10 +123,10 @@ def walk(
             if n_moves == 0:
                 break
             x = X.ravel().take(start + feature, mode="clip")
-            node = plan.left.take(node) + ~goes_left(plan, x, node, plain)
+            node = forest._steps.take(node) + ~goes_left(forest, x, node, plain)
         nodes[t, active] = node
         if stops is not None:
-            feature = plan.feature.take(nodes[t])
+            feature = forest.feature.take(nodes[t])
             row = np.flatnonzero(feature >= 0)
             stops.needed[row, feature[row]] = True
             stops.first_open[row] = np.minimum(stops.first_open[row], t)
@@ -201,3 +186,82 @@ def first_open(feature: NDArray[np.int32], nodes: NDArray[np.int32]) -> NDArray[
     if len(is_open) == 0:
         return np.zeros(nodes.shape[1], dtype=np.intp)
     return np.where(is_open.any(axis=0), is_open.argmax(axis=0), len(is_open))
+
+
+def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
+    """Return X as the library of the forest would read it.
+
+    Parameters
+    ----------
+    forest : Forest
+        The model.
+    X : array-like, sparse matrix or frame of shape (N, d)
+        Rows, as :func:`grbb_ext.table.read_table` takes them. Absent entries of a sparse matrix are missing for
+        XGBoost and 0 for LightGBM, as in the libraries.
+
+    Returns
+    -------
+    ndarray of shape (N, d)
+        Contiguous; float32 for XGBoost, float64 for LightGBM; missing values are NaN.
+
+    Raises
+    ------
+    ValueError
+        If the columns are not those of the model, or hold what :func:`grbb_ext.table.read_table` refuses.
+    """
+    numeric = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+    # Arrays of numbers hold codes, and trees send codes that no training row had their own way.
+    schema = Schema(n_columns=forest.n_features) if numeric else _schema(forest, X)
+    unseen: Unseen = "error" if forest.library == "xgboost" else "missing"
+    values = read_table(X, schema=schema, unseen=unseen, missing=forest.missing, min_rows=0).values
+    if sp.issparse(values):
+        values = _filled(forest, values)
+    elif numeric and X.dtype not in (np.float32, np.float64):
+        # LightGBM reads everything that is not a float as float32, and so large integers lose digits.
+        values = values.astype(np.float32)
+    values = np.ascontiguousarray(values, dtype=forest.threshold.dtype)
+    if not np.isnan(forest.missing):
+        values = np.where(values == values.dtype.type(forest.missing), values.dtype.type(np.nan), values)
+    if forest.library == "lightgbm" and not (sp.issparse(X) and X.format != "csc"):
+        # LightGBM reads numbers that are that small as 0, except from sparse rows.
+        tiny = (np.abs(values) <= ZERO) & (values != 0)
+        if tiny.any():
+            values = np.where(tiny, 0.0, values)
+    return values
+
+
+def _filled(forest: Forest, X: Any) -> NDArray[Any]:
+    """Fill in the absent entries of a sparse matrix."""
+    entries = sp.coo_array(X)
+    absent = np.nan if forest.library == "xgboost" else 0.0
+    values = np.full(entries.shape, absent, dtype=forest.threshold.dtype)
+    entries.sum_duplicates()
+    row, column = entries.coords
+    values[row, column] = entries.data
+    return values
+
+
+def _schema(forest: Forest, X: Any) -> Schema:
+    """Return what the columns of frames or objects should be."""
+    categories = column_categories(forest)
+    if categories is None:
+        found = read_table(X, min_rows=0).schema.categorical
+        categories = {j: forest.categories[i] for i, j in enumerate(found) if i in forest.categories}
+    if not categories:
+        # Without stored names the codes of the type are what the model was trained on.
+        categories = listed_categories(X)
+    names = forest.feature_names
+    if names is not None and forest.library == "lightgbm":  # its files have "_" for blanks
+        given = {name.replace(" ", "_"): name for name in column_names(X) or ()}
+        names = tuple(given.get(name.replace(" ", "_"), name) for name in names)
+    return Schema(tuple(sorted(categories)), categories, names, forest.n_features)
+
+
+def column_categories(forest: Forest) -> dict[int, tuple[Any, ...]] | None:
+    """Return the categories by column; None where they are numbered among columns that the trees do not tell."""
+    if forest.library == "xgboost" or not forest.categories:
+        return {j: tuple(categories) for j, categories in forest.categories.items()}
+    split = np.unique(forest.feature[forest.category_set >= 0]).tolist()
+    if len(split) != len(forest.categories):
+        return None
+    return {j: tuple(forest.categories[i]) for i, j in enumerate(split)}

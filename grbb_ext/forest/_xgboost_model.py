@@ -19,20 +19,10 @@ Float32 = NDArray[np.float32]
 _LOGIT = {"binary:logistic", "reg:logistic"}
 _LOG = {"count:poisson", "reg:gamma", "reg:tweedie", "survival:aft", "survival:cox"}
 _IDENTITY = {
-    "binary:hinge",
-    "binary:logitraw",
-    "multi:softmax",
-    "multi:softprob",
-    "rank:map",
-    "rank:ndcg",
-    "rank:pairwise",
-    "reg:absoluteerror",
-    "reg:linear",
-    "reg:pseudohubererror",
-    "reg:quantileerror",
-    "reg:squarederror",
+    "binary:hinge", "binary:logitraw", "multi:softmax", "multi:softprob", "rank:map", "rank:ndcg", "rank:pairwise",
+    "reg:absoluteerror", "reg:linear", "reg:pseudohubererror", "reg:quantileerror", "reg:squarederror",
     "reg:squaredlogerror",
-}
+}  # fmt: skip
 # XGBoost's codes are float32, which has every integer up to here.
 _MOST_CATEGORIES = 2**24
 # The outputs of a model without trees are a mere number in its file.

@@ -80,9 +80,9 @@ class FaissIndex:
             *(k, n_rows, self.recall, sample.shape[0], self.n_probed, self.n_cells),
         )
 
-    def search(self, X: NDArray[np.floating[Any]]) -> tuple[Index, NDArray[np.float64]]:
-        """Return the k nearest rows of each query, nearest first, and their distances."""
-        squared, found = self._index.search(self._single(X), self._k)
+    def search(self, X: NDArray[np.floating[Any]], k: int | None = None) -> tuple[Index, NDArray[np.float64]]:
+        """Return the k nearest rows of each query, nearest first, and their distances; -1 where there are fewer."""
+        squared, found = self._index.search(self._single(X), k or self._k)
         distances = squared / 2 if self._cosine else np.sqrt(np.maximum(squared, 0))
         return found.astype(np.intp, copy=False), distances.astype(np.float64)
 
@@ -100,7 +100,7 @@ Method = Literal["auto", "brute", "tree", "faiss"]
 
 # Brute force is quadratic: at 20,000 rows it takes about a second on two cores, at 100,000 half a minute.
 _EXACT_UP_TO = 20_000
-_MORE_FOR_TIES = 6
+_CANDIDATES_PER_BLOCK = 2**20
 _RECALL = 0.98
 # A row takes the mean of nodes: whether a few of them are the next best makes no difference, and half of the time.
 _RECALL_OF_NODES = 0.9
@@ -161,19 +161,51 @@ def nearest_neighbors(
     >>> nearest_neighbors(rows, 1, "euclidean", "brute", None, False)[0].ravel().tolist()
     [1, 0, 1]
     """
-    # Which of several rows at the same distance a search finds depends on threads and blocks: a few more are found, and
-    # ties are settled by row number.
-    wanted = min(n_neighbors + 1 + _MORE_FOR_TIES, X.shape[0])
-    index = NodeIndex(X, wanted, metric, method, n_jobs, _RECALL)
+    index = NodeIndex(X, min(n_neighbors + 2, X.shape[0]), metric, method, n_jobs, _RECALL)
     todo = row_blocks(X.shape[0], index.rows_per_block)
-    blocks = [index.search(X[rows]) for rows in progress(todo, len(todo), "nearest neighbours", verbose)]
-    found, distances = (np.vstack(parts) for parts in zip(*blocks, strict=True))
+    blocks = [
+        _first_by_distance(index, X, np.arange(rows.start, rows.stop), n_neighbors, n_neighbors + 2)
+        for rows in progress(todo, len(todo), "nearest neighbours", verbose)
+    ]
+    neighbors, distances = (np.vstack(parts) for parts in zip(*blocks, strict=True))
+    return neighbors, distances, index.recall
+
+
+def _first_by_distance(
+    index: NodeIndex, X: Matrix, rows: Index, n_neighbors: int, n_candidates: int
+) -> tuple[Index, NDArray[np.float64]]:
+    """Return the first neighbours of some nodes by distance and, where distances are equal, by number.
+
+    Which of several nodes at the same distance a search finds depends on threads and blocks. The candidates hold the
+    answer for certain if the search puts one more node, and so all it left out, farther away than the k-th neighbour by
+    more than its rounding. Rows for which it does not are searched again, with more candidates.
+    """
+    n_nodes, n_columns = index.nodes.shape
+    n_candidates = min(n_candidates, n_nodes)
+    found, distances = index.search(X[rows], n_candidates)
+    left_out, margin = distances[:, -1] ** 2, np.zeros(rows.size)
+    settled = found[:, -1] < 0 if n_candidates < n_nodes else np.ones(rows.size, dtype=bool)
+    if n_candidates < n_nodes:
+        found, distances = found[:, :-1], distances[:, :-1]
     if index.mean is not None:
         # What centring leaves of the error of expanding |a - b|^2, a difference per neighbour removes.
-        distances = _exact_distances(X - index.mean, found)
-    distances = np.where(found == np.arange(found.shape[0])[:, None], np.inf, distances)  # a row is not its neighbour
+        distances = _exact_distances(index.nodes, rows, found)
+    distances[(found == rows[:, None]) | (found < 0)] = np.inf  # a row is not its own neighbour
     order = np.lexsort((found, distances), axis=1)[:, :n_neighbors]
-    return np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1), index.recall
+    neighbors, distances = np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1)
+    if index.mean is not None:
+        # Let b be a node left out though |a - b| is at most the k-th distance r, so that |b| <= |a| + r. The search
+        # adds products in double precision, for single rows too, which errs by at most (d + 2) eps (|a| + |b|)^2 in
+        # the square. Its roots and the differences above are rounded to the precision of the rows: 2 eps r^2. Twice
+        # that leaves room for terms of second order. faiss promises no more than its recall.
+        norm, radius = np.linalg.norm(index.nodes[rows].astype(np.float64), axis=1), distances[:, -1]
+        sums = (n_columns + 2) * np.finfo(np.float64).eps * (2 * norm + radius) ** 2
+        margin = 2 * (sums + 2 * index.precision * radius**2)
+    tied = np.flatnonzero((left_out - margin <= distances[:, -1] ** 2) & ~settled)
+    for block in row_blocks(tied.size, max(1, _CANDIDATES_PER_BLOCK // n_candidates)):
+        more = _first_by_distance(index, X, rows[tied[block]], n_neighbors, 4 * n_candidates)
+        neighbors[tied[block]], distances[tied[block]] = more
+    return neighbors, distances
 
 
 class NodeIndex:
@@ -195,6 +227,10 @@ class NodeIndex:
     mean : ndarray of shape (d,) or None
         What rows are centred by: both searches expand |a - b|^2, which loses the distance of close rows that lie far
         from the origin. None for sparse rows and other metrics than the Euclidean one.
+    nodes : ndarray or csr_array of shape (M, d)
+        The nodes, centred.
+    precision : float
+        Relative rounding of the distances that are handed out.
     recall : float
         Share of the true neighbours that are found; 1 where the search is exact.
     rows_per_block : int
@@ -222,30 +258,31 @@ class NodeIndex:
     ) -> None:
         chosen = choose_method(nodes, metric, method)
         self.mean = nodes.mean(axis=0) if metric == "euclidean" and not sp.issparse(nodes) else None
-        nodes = self._centered(nodes)
-        self._faiss = FaissIndex(nodes, n_neighbors, metric, recall_wanted) if chosen == "faiss" else None
+        self.nodes = self._centered(nodes)
+        self._faiss = FaissIndex(self.nodes, n_neighbors, metric, recall_wanted) if chosen == "faiss" else None
+        self.precision = float(np.finfo(np.float32 if self._faiss is not None else self.nodes.dtype).eps)
         if self._faiss is not None:
             self.recall, self.rows_per_block = self._faiss.recall, 16 * self.rows_per_block
         else:
             algorithm = "auto" if chosen == "tree" else "brute"
             self._exact = NearestNeighbors(
                 n_neighbors=n_neighbors, metric=metric, algorithm=algorithm, n_jobs=n_jobs
-            ).fit(nodes)
+            ).fit(self.nodes)
 
-    def search(self, X: Matrix) -> tuple[Index, NDArray[np.float64]]:
+    def search(self, X: Matrix, n_neighbors: int | None = None) -> tuple[Index, NDArray[np.float64]]:
         """Return the numbers of the k nearest nodes of each row, nearest first, and their distances."""
         if self._faiss is not None:
-            return self._faiss.search(self._centered(X))
-        distances, found = self._exact.kneighbors(self._centered(X))
+            return self._faiss.search(self._centered(X), n_neighbors)
+        distances, found = self._exact.kneighbors(self._centered(X), n_neighbors)
         return found, distances.astype(np.float64)
 
     def _centered(self, X: Matrix) -> Matrix:
         return X if self.mean is None else X - self.mean
 
 
-def _exact_distances(X: Matrix, neighbors: Index) -> NDArray[np.float64]:
+def _exact_distances(X: Matrix, rows: Index, neighbors: Index) -> NDArray[np.float64]:
     distances = np.empty(neighbors.shape)
-    for rows in row_blocks(X.shape[0], max(1, 2**22 // max(1, X.shape[1]) // neighbors.shape[1])):
-        difference = X[rows, None, :] - X[neighbors[rows]]
-        distances[rows] = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference, dtype=np.float64))
+    for block in row_blocks(rows.size, max(1, 2**22 // max(1, X.shape[1]) // neighbors.shape[1])):
+        difference = X[rows[block], None, :] - X[neighbors[block]]
+        distances[block] = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference, dtype=np.float64))
     return distances

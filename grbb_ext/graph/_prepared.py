@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
+from grbb_ext._spec import read_spec
 from grbb_ext.graph._affinity import check_graph
 from grbb_ext.graph._knn import KNNGraph, NeighborLists
 from grbb_ext.table import DistanceSpace, Matrix, Table, read_table, row_keys
@@ -333,9 +334,7 @@ class SharedGraph:
     ) -> None:
         table = read_table(X, categorical=categorical_features)
         if isinstance(graph, str):
-            if graph not in GRAPHS:
-                raise ValueError(f"graph must be one of {sorted(GRAPHS)}, a KNNGraph or an affinity, got {graph!r}.")
-            graph = GRAPHS[graph]
+            graph = read_spec(graph, GRAPHS, KNNGraph, "graph", " or an affinity")
         self._categorical = table.schema.categorical
         self._all = prepare_graph(graph, table, table.n_rows, n_jobs=n_jobs, verbose=verbose, warn_missing=False)
         self.n_rows_ = table.n_rows

@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_random_state
 
-from grbb_ext._checks import positive_int
+from grbb_ext._checks import one_of, positive_int
 from grbb_ext.graph import SharedGraph
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
@@ -101,8 +101,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
         self._counts = isinstance(cv, int | np.integer)
         if stratify not in (True, False, "auto"):
             raise ValueError(f"stratify must be True, False or 'auto', got {stratify!r}.")
-        if unlabeled_of_test_groups not in ("drop", "keep"):
-            raise ValueError(f"unlabeled_of_test_groups must be 'drop' or 'keep', got {unlabeled_of_test_groups!r}.")
+        one_of(unlabeled_of_test_groups, ("drop", "keep"), "unlabeled_of_test_groups")
         repeats = positive_int(n_repeats, "n_repeats")
         if self._counts:
             if isinstance(cv, bool) or cv < 2:

@@ -1,12 +1,140 @@
-"""The JSON of a saved model."""
+"""The JSON of a saved model: values as JSON holds them, and the document with its checksums."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grbb_ext._spec import Spec
+from grbb_ext.costs import FeatureCosts
+
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+# Truth values, numbers and text: no objects, and nothing that has to be looked up by name.
+_DTYPE = re.compile(r"[<>|=](?:b1|[iu][1248]|f[248]|U\d{1,6})")
+
+
+# Bytes that an array of text may take whatever it holds: its type can be wider than its longest entry.
+_SMALL = 2**16
+
+
+class NotPlainError(TypeError):
+    """A value that has no form in JSON, such as a function."""
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as what JSON has, so that :func:`from_plain` gives it back with its type.
+
+    Parameters
+    ----------
+    value : None, bool, int, float, str, list, tuple, dict, array of numbers or text, FeatureCosts, or Spec
+        The value. Scalars of numpy become those of Python.
+
+    Raises
+    ------
+    NotPlainError
+        If it is, or holds, something else.
+
+    Examples
+    --------
+    >>> to_plain((1, None)), to_plain(float("nan")), to_plain({2: "b"})
+    ({'tuple': [1, None]}, {'float': 'nan'}, {'dict': [[2, 'b']]})
+    >>> to_plain(np.array(["ham", "spam"]))
+    {'array': ['ham', 'spam'], 'dtype': '<U4', 'shape': [2]}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, str)):
+        return value if value is None or isinstance(value, bool) else str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if type(value) is list:
+        return [to_plain(entry) for entry in value]
+    if type(value) is tuple:
+        return {"tuple": [to_plain(entry) for entry in value]}
+    if isinstance(value, dict):
+        return {"dict": [[to_plain(key), to_plain(entry)] for key, entry in value.items()]}
+    if isinstance(value, FeatureCosts):
+        return {"costs": value.to_dict()}
+    if Spec.registry.get(type(value).__name__) is type(value):
+        names = [field.name for field in fields(value) if field.init]  # type: ignore[arg-type]  # they are dataclasses
+        options = {name: to_plain(getattr(value, name)) for name in names}
+        return {"spec": type(value).__name__, "fields": options}
+    if isinstance(value, np.ndarray) and _DTYPE.fullmatch(value.dtype.str):
+        flat = [to_plain(entry) for entry in value.ravel().tolist()]
+        return {"array": flat, "dtype": value.dtype.str, "shape": list(value.shape)}
+    raise NotPlainError(f"a value of type {type(value).__name__} has no form in JSON")
+
+
+def from_plain(plain: Any) -> Any:
+    """Undo :func:`to_plain`.
+
+    Examples
+    --------
+    >>> from_plain(to_plain({"costs": (1.5, float("-inf"))}))
+    {'costs': (1.5, -inf)}
+    >>> from_plain(to_plain(np.array([3, 8], dtype=np.int8))).dtype
+    dtype('int8')
+    """
+    if isinstance(plain, list):
+        return [from_plain(entry) for entry in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if plain.keys() == {"array", "dtype", "shape"}:
+        return _array(**plain)
+    if plain.keys() == {"spec", "fields"}:
+        return _spec(**plain)
+    [(kind, content)] = plain.items()
+    if kind == "float" and isinstance(content, str):
+        return _NOT_FINITE[content]
+    if kind == "tuple" and isinstance(content, list):
+        return tuple(from_plain(entry) for entry in content)
+    if kind == "dict" and isinstance(content, list):
+        return dict(_entry(*pair) for pair in content)
+    if kind == "costs" and isinstance(content, dict):
+        return FeatureCosts.from_dict(content)
+    raise ValueError(f"a value of the unknown kind {kind!r}")
+
+
+def _entry(key: Any, value: Any) -> tuple[Any, Any]:
+    key = from_plain(key)
+    if not isinstance(key, (bool, int, float, str, tuple)):
+        raise ValueError(f"a key of type {type(key).__name__}")
+    return key, from_plain(value)
+
+
+def _spec(spec: Any, fields: Any) -> Spec:
+    """Make the option of that name; nothing else is found by name."""
+    made = Spec.registry.get(spec) if isinstance(spec, str) else None
+    if made is None or not isinstance(fields, dict):
+        raise ValueError(f"an option of the unknown kind {spec!r}")
+    return made(**{name: from_plain(value) for name, value in fields.items()})
+
+
+def _array(array: Any, dtype: Any, shape: Any) -> NDArray[Any]:
+    """Make an array of what the file holds; widths and shapes that it only announces are refused."""
+    if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype):
+        raise ValueError(f"an array of the type {dtype!r}")
+    if not isinstance(array, list) or not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"an array of the shape {shape!r}")
+    kind = np.dtype(dtype)
+    types: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,)}
+    wanted = types[kind.kind]
+    values = [from_plain(entry) for entry in array]
+    if not all(isinstance(value, wanted) and (kind.kind == "b" or type(value) is not bool) for value in values):
+        raise ValueError(f"an array of the type {dtype!r} with entries of another one")
+    if kind.kind == "U" and kind.itemsize * len(values) > _SMALL + 64 * sum(map(len, values)):
+        raise ValueError(f"an array of the type {dtype!r} for shorter text")
+    return np.array(values, dtype=kind).reshape(shape)
 
 
 class ModelFileError(ValueError):

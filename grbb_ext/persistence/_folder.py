@@ -24,11 +24,7 @@ MODEL_NAMES = ("model.txt", "model.ubj")
 
 
 def write_folder(
-    path: str | PathLike[str],
-    model_name: str,
-    model: bytes,
-    content: Mapping[str, Any],
-    versions: Mapping[str, str],
+    path: str | PathLike[str], model_name: str, model: bytes, content: Mapping[str, Any], versions: Mapping[str, str]
 ) -> None:
     """Write a model.
 

@@ -3,9 +3,4 @@
 from grbb_ext.plotting._curves import CostCurveDisplay
 from grbb_ext.plotting._rows import EvidenceDisplay, PropagationDisplay, VarianceDisplay
 
-__all__ = [
-    "CostCurveDisplay",
-    "EvidenceDisplay",
-    "PropagationDisplay",
-    "VarianceDisplay",
-]
+__all__ = ["CostCurveDisplay", "EvidenceDisplay", "PropagationDisplay", "VarianceDisplay"]

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from grbb_ext._checks import one_of
 from grbb_ext.model_selection import CostCurve, cost_curve, staged_curve
 
 Axis = Literal["cost", "rounds"]
@@ -83,8 +84,7 @@ class CostCurveDisplay(Display):
     def __init__(self, curve: CostCurve, *, x: Axis = "cost", cost_unit: str | None = None) -> None:
         if not isinstance(curve, CostCurve):
             raise TypeError(f"curve must be what cost_curve returned, got {type(curve).__name__}.")
-        if x not in ("cost", "rounds"):
-            raise ValueError(f"x must be 'cost' or 'rounds', got {x!r}.")
+        one_of(x, ("cost", "rounds"), "x")
         self.curve, self.x, self.cost_unit = curve, x, cost_unit
 
     @classmethod

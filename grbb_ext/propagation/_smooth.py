@@ -66,16 +66,6 @@ class SmoothPropagation(Propagation):
     spec: Smooth
 
     @property
-    def power(self) -> int:
-        """The smoothness p."""
-        return self.spec.power
-
-    @property
-    def noise(self) -> float:
-        r"""The variance :math:`\epsilon` of the labels about the function."""
-        return self.spec.noise
-
-    @property
     def tau_(self) -> float:
         """The shift in use."""
         return self._kernel.tau
@@ -108,7 +98,7 @@ class SmoothPropagation(Propagation):
         self._each_block(fill, "smooth kernel")
         scale = 1.0 / float(K_ll.diagonal().mean())
         K_ll = scale * 0.5 * (K_ll + K_ll.T)
-        return Kernel(tau, scale, power, K_ll, cho_factor(K_ll + self.noise * np.eye(n)))
+        return Kernel(tau, scale, power, K_ll, cho_factor(K_ll + self.spec.noise * np.eye(n)))
 
     @property
     def _by_chebyshev(self) -> bool:
@@ -118,13 +108,13 @@ class SmoothPropagation(Propagation):
         r"""Return the map from values on these rows, 0 elsewhere, to :math:`(L_n + \tau I)^{-p}` of them."""
         if self._by_chebyshev:
             L_n, tol = (L_n.astype(np.float32), max(self.spec.tol, _ROUGH_TOL)) if rough else (L_n, self.spec.tol)
-            return ChebyshevPower(L_n, rows, tau, self.power, tol)
+            return ChebyshevPower(L_n, rows, tau, self.spec.power, tol)
         solve = self._solve(sp.csr_array(L_n + tau * sp.eye_array(self.n_rows, format="csr")))
 
         def repeated(values: NDArray[np.float64]) -> NDArray[np.float64]:
             B = np.zeros((self.n_rows, values.shape[1]))
             B[rows] = values
-            for _ in range(self.power):
+            for _ in range(self.spec.power):
                 B = solve(B)
             return B
 

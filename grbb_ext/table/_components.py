@@ -152,9 +152,7 @@ class PrincipalComponents:
         if not centered.any():
             return cls()
         pca = PCA(
-            n_components + 1,
-            svd_solver="covariance_eigh" if width <= _MOST_COLUMNS else "randomized",
-            random_state=0,
+            n_components + 1, svd_solver="covariance_eigh" if width <= _MOST_COLUMNS else "randomized", random_state=0
         ).fit(centered)
         variance = np.maximum(pca.explained_variance_, 0.0)
         kept, noise = variance[:-1], variance[-1]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
-from grbb_ext._checks import positive_int
+from grbb_ext._checks import one_of, positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import Curvature, Curvatures, curvatures, lam_in_use, prior_of
+from grbb_ext.variance._posterior import Kind, TraceEstimate, dense_diagonal, hutchpp, schur_diagonal, squared_norm
 from grbb_ext.variance._prior import Array, GraphPrior, Product
-from grbb_ext.variance._trace import Kind, TraceEstimate, dense_diagonal, hutchpp, schur_diagonal, squared_norm
 
 
 class VacuousVarianceWarning(UserWarning):
@@ -160,8 +160,7 @@ def prediction_variance(
     0.00888
     """
     for name, given, choices in (("kind", kind, Kind), ("curvature", curvature, Curvature), ("method", method, Method)):
-        if given not in get_args(choices):
-            raise ValueError(f"{name} must be one of {get_args(choices)}, got {given!r}.")
+        one_of(given, get_args(choices), name)
     n_probes = positive_int(n_probes, "n_probes", 2)
     if method == "stochastic" and per_row:
         raise ValueError("method='stochastic' estimates the mean only. For per_row=True use method='schur' or 'auto'.")

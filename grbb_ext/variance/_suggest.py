@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
-from grbb_ext._checks import positive_int
+from grbb_ext._checks import one_of, positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.propagation import Smooth, SmoothPropagation
 from grbb_ext.table import DistanceSpace, read_table
-from grbb_ext.variance._frozen_posterior import FrozenPosterior
 from grbb_ext.variance._information import SMALLEST, curvatures, lam_in_use, prior_of
+from grbb_ext.variance._posterior import FrozenPosterior
 from grbb_ext.variance._prior import Array, Index
 
 Strategy = Literal["a-optimal", "k-means", "uncertainty", "random"]
@@ -221,8 +221,7 @@ def suggest_labels(
     >>> suggested.rows.tolist(), suggested.expected_drop.round(3).tolist()
     ([5, 6], [0.123, 0.033])
     """
-    if strategy not in get_args(Strategy):
-        raise ValueError(f"strategy must be 'a-optimal', 'k-means', 'uncertainty' or 'random', got {strategy!r}.")
+    one_of(strategy, get_args(Strategy), "strategy")
     k = positive_int(k, "k")
     if n_candidates is not None and n_candidates < k:
         raise ValueError(f"n_candidates must be at least k={k}, got {n_candidates!r}.")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.attack import BAD, ENDS, Attack, batches
-from benchmarks.attack.damage import changed_document, damaged
+from benchmarks.attack.random_files import changed_document, damaged
 
 
 @pytest.mark.parametrize("name", ["mutated XGBoost files", "mutated LightGBM files", "forged saved models"])

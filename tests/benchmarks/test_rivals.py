@@ -10,10 +10,8 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from benchmarks.data import load
-from benchmarks.rivals import METHODS, TREES, UNDER_BUDGET, Fitted, Limit, Problem, _graphlearning, bins, parameters
-from benchmarks.rivals._ours import plain_and_learned
-from benchmarks.rivals._propagate import pca_graph, propagated
-from benchmarks.rivals._scikit import class_1, spread
+from benchmarks.rivals import METHODS, TREES, UNDER_BUDGET, Fitted, Limit, Problem, _methods, bins, parameters
+from benchmarks.rivals._methods import class_1, pca_graph, plain_and_learned, propagated, spread
 from benchmarks.splits import Split, draw
 from grbb_ext import Committee, FeatureCosts, Targets, grbb_objective, knn_graph
 
@@ -195,7 +193,7 @@ def test_label_spreading_repeats_its_fixed_point() -> None:
 
 
 def test_graphlearning_where_it_is_installed() -> None:
-    if not _graphlearning.is_installed():
+    if not _methods.is_installed():
         assert "poisson, booster" not in METHODS
         return
     # A quarter of the labels are of class 1: without the right constant Poisson learning is at one half here.

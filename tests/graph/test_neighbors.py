@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from grbb_ext.graph._neighbors import FaissIndex, NodeIndex, choose_method
+from grbb_ext.graph._neighbors import FaissIndex, NodeIndex, choose_method, nearest_neighbors
 
 
 def test_large_sets_are_searched_approximately_where_faiss_is_installed(monkeypatch):
@@ -41,3 +42,33 @@ def test_nodes_are_found_by_either_search(metric):
     assert same[:, 0].mean() > 0.8
     tolerance = 1e-4 if metric == "euclidean" else 1e-6
     np.testing.assert_allclose(found[1][same], exact[1][same], atol=tolerance)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("method", ["brute", "tree"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_long_ties_are_settled_by_row_number(dtype, method, n_jobs):
+    # Every corner of the cube has 10 neighbours at distance 1, 45 at sqrt(2) and 120 at sqrt(3): k = 60 ends there.
+    X = (np.arange(1024)[:, None] >> np.arange(10) & 1).astype(dtype)
+    squared = (X[:, None] != X).sum(axis=2).astype(float)
+    np.fill_diagonal(squared, np.inf)
+    expected = np.argsort(squared, axis=1, kind="stable")[:, :60]
+    neighbors, distances, _ = nearest_neighbors(X, 60, "euclidean", method, n_jobs, False)
+    np.testing.assert_array_equal(neighbors, expected)
+    np.testing.assert_allclose(distances, np.sqrt(np.take_along_axis(squared, expected, axis=1)), rtol=1e-6)
+
+
+def test_ties_of_sparse_rows_and_of_faiss_are_settled_too():
+    X = (np.arange(1024)[:, None] >> np.arange(10) & 1).astype(np.float32)
+    expected = nearest_neighbors(X, 60, "euclidean", "brute", None, False)[0]
+    sparse = nearest_neighbors(sp.csr_array(X), 60, "euclidean", "brute", None, False)[0]
+    np.testing.assert_array_equal(sparse, expected)
+    found, _, recall = nearest_neighbors(X, 60, "euclidean", "faiss", None, False)
+    assert (found == expected).mean() > recall - 0.1
+
+
+def test_close_rows_far_from_the_others_keep_their_order():
+    # The two heaps are so far apart that the expansion of |a - b|^2 loses all distances within them.
+    X = np.concatenate([np.arange(30.0), 1e9 + np.arange(30.0)])[:, None]
+    neighbors = nearest_neighbors(X, 3, "euclidean", "brute", None, False)[0]
+    np.testing.assert_array_equal(neighbors[[0, 10, 29, 30]], [[1, 2, 3], [9, 11, 8], [28, 27, 26], [31, 32, 33]])

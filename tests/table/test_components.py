@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
@@ -42,6 +42,7 @@ def test_by_hand() -> None:
         assert abs(np.corrcoef(result[:, j], X[:, j])[0, 1]) == pytest.approx(1.0)
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 10_000), shift=st.sampled_from([0.0, 1e6]))
 def test_distances_do_not_depend_on_place_or_direction(seed: int, shift: float) -> None:
     random = np.random.default_rng(seed)
@@ -107,8 +108,8 @@ def test_more_columns_of_the_same_rows() -> None:
 
 def test_normal_scores_stand_beside_the_columns() -> None:
     X = np.random.default_rng(6).lognormal(size=(80, 4))
-    for settings, shape in ((RefinedGraph(), 8), (RefinedGraph(normal_scores=False), 4)):
-        assert prepared(X, settings).points.shape == (80, shape)
+    for spec, shape in ((RefinedGraph(), 8), (RefinedGraph(normal_scores=False), 4)):
+        assert prepared(X, spec).points.shape == (80, shape)
     assert prepared(X, RefinedGraph(scale=None)).points.shape == (80, 4)
     basis = prepared(X, RefinedGraph(n_components=3))
     assert basis.components is basis.points

@@ -290,9 +290,9 @@ def test_warns_when_vacuous():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"kind": "bayes"}, "kind must be one of"),
-        ({"curvature": "softmax"}, "curvature must be one of"),
-        ({"method": "lu"}, "method must be one of"),
+        ({"kind": "bayes"}, "kind must be 'sandwich' or 'fisher'"),
+        ({"curvature": "softmax"}, "curvature must be 'logistic' or 'paper'"),
+        ({"method": "lu"}, "method must be 'auto', 'dense', 'schur' or 'stochastic'"),
         ({"lam": 0.0}, "lam must be a positive number"),
         ({"lam": np.nan}, "lam must be a positive number"),
         ({"n_probes": 1}, "n_probes must be an integer of at least 2"),

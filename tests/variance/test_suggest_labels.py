@@ -123,7 +123,7 @@ def test_large_graphs_look_at_a_sample_in_single_precision(monkeypatch):
     assert "20 of 3090 unlabelled rows" in found.message
     prior = prior_of(obj)
     slope = (expit(H) * (1 - expit(H)))[:, None]
-    monkeypatch.setattr("grbb_ext.variance._frozen_posterior._EXACT_UP_TO", 10_000)
+    monkeypatch.setattr("grbb_ext.variance._posterior._EXACT_UP_TO", 10_000)
     exact = FrozenPosterior(prior, slope[obj.labeled_], slope, slope, 1.0, found.rows)
     assert_allclose([exact.label(i) for i in range(3)], found.expected_drop, rtol=1e-2)
 

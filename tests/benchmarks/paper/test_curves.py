@@ -14,7 +14,7 @@ from benchmarks.options import Options
 from benchmarks.paper import curves, ltr, prices, scene15
 from benchmarks.paper.boosted import GBRT
 from benchmarks.paper.curve_methods import METHODS, NOTHING, Plan, Problem, Trial
-from benchmarks.paper.linear_tuning import Manifold, path_of, tune_manifold
+from benchmarks.paper.tuning import Manifold, path_of, tune_manifold
 from benchmarks.results import ROW, ResultTable
 from benchmarks.runner import Row
 from grbb_ext import FeatureCosts

@@ -5,7 +5,7 @@ from sklearn.datasets import make_moons
 
 from grbb_ext import grbb_objective
 from grbb_ext.variance import prediction_variance
-from grbb_ext.variance._trace import hutchpp, squared_norm
+from grbb_ext.variance._posterior import hutchpp, squared_norm
 
 
 def test_hutchpp_is_unbiased_and_its_error_is_honest():
