@@ -15,7 +15,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train
-from grbb_ext.adapters.lightgbm._trees import read_trees
+from grbb_ext.adapters.lightgbm._trees import read_trees, add_link
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 
@@ -103,7 +103,7 @@ class LightGBMAdapter(WrappedBooster):
             mu=job.mu,
             budget=job.budget,
         )
-        return _finish(booster, n_rounds, start, history)
+        return _finish(add_link(booster, job.obj), n_rounds, start, history)
 
     def raw_scores(
         self, booster: lgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None
