@@ -180,4 +180,8 @@ def add_link(booster: lgb.Booster, obj: GRBBObjective) -> lgb.Booster:
             "the objective that it was trained with."
         )
     name = _OBJECTIVES[obj.loss_.name].format(obj.n_outputs_)
-    return booster.model_from_string(f"{header}\nobjective={name}{names}{trees}")
+    # Converters read the parameters instead, in the file or of the object.
+    trees = trees.replace("\n[objective: custom]\n", f"\n[objective: {name.split()[0]}]\n")
+    booster.model_from_string(f"{header}\nobjective={name}{names}{trees}")
+    booster.params = {**booster.params, "objective": name.split()[0]}
+    return booster

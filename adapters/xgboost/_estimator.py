@@ -88,8 +88,10 @@ class XGBoostAdapter(WrappedBooster):
             callbacks=callbacks,
             evals_result=history,
             verbose_eval=False,
+            xgb_model=job.init_model,
         )
-        return _finish(booster, n_rounds, miser, history)
+        n_before = 0 if job.init_model is None else job.init_model.num_boosted_rounds()
+        return _finish(booster, n_before + n_rounds, miser, history)
 
     def raw_scores(
         self, booster: xgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None
@@ -134,7 +136,8 @@ class XGBoostAdapter(WrappedBooster):
         if "random_state" not in params and job.seed is not None:
             params["random_state"] = job.seed
         params["objective"] = _OBJECTIVES[job.obj.loss_.name]
-        params["base_score"] = _base_score(job, None if start is None else float(start))
+        if job.init_model is None:  # which has its own
+            params["base_score"] = _base_score(job, None if start is None else float(start))
         params["disable_default_eval_metric"] = 1
         if job.obj.n_outputs_ > 1:
             params["num_class"] = job.obj.n_outputs_
