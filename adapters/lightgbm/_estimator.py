@@ -15,7 +15,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train
-from grbb_ext.adapters.lightgbm._trees import read_trees, add_link
+from grbb_ext.adapters.lightgbm._trees import add_link, read_trees
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 

@@ -31,6 +31,7 @@ class GRBBModel(SavedModel):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _library: str
+    booster_: Any
     class_weight: Any = None
 
     def __init__(
@@ -179,7 +180,9 @@ class GRBBModel(SavedModel):
             )
         check_is_fitted(before, "booster_")
         if before.library_ != library:
-            raise ValueError(f"init_model is one of {before.library_}, but estimator is one of {library}. Wrap the same.")
+            raise ValueError(
+                f"init_model is one of {before.library_}, but estimator is one of {library}. Wrap the same."
+            )
         if not np.array_equal(before._missing, missing, equal_nan=True):
             raise ValueError(
                 f"init_model was trained with missing={before._missing}, but estimator has missing={missing}. "
@@ -308,18 +311,22 @@ class GRBBModel(SavedModel):
         Parameters
         ----------
         fetch : mapping from source to callable
-            See :class:`grbb_ext.ondemand.OnDemandPredictor`.
+            See :class:`grbb_ext.ondemand.OnDemandPredictor`. Categories come by name, as in the frame given to fit.
         **settings
             Passed to :class:`grbb_ext.ondemand.OnDemandPredictor`.
 
         Returns
         -------
         OnDemandPredictor
+            Its results have ``predictions`` and, for classes, ``probabilities``.
         """
         check_is_fitted(self, "booster_")
         if self.feature_costs is None:
             raise ValueError("on_demand needs to know which feature needs which source: pass feature_costs= and fit.")
-        return OnDemandPredictor(self.forest_, self._bind_costs(), fetch, **settings)
+        costs, schema = self._bind_costs(), self._schema or Schema()
+        known = {costs.features[j]: names for j, names in schema.categories.items()}
+        settings = {"categories": known, "classes": getattr(self, "classes_", None)} | settings
+        return OnDemandPredictor(self.forest_, costs, fetch, **settings)
 
     def _scores_to_score(
         self, X: Any, y: Any, sample_weight: Any

@@ -112,6 +112,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     """
 
     _task = "classification"
+    classes_: NDArray[Any]
 
     def __init__(
         self,
@@ -176,8 +177,8 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         callbacks : list, default=None
             Callbacks of the library, beside those of the wrapped estimator.
         init_model : GRBBClassifier or None, default=None
-            A fitted model to continue, of the same columns and classes: the trees of this training are added to its own,
-            and `n_iter_` counts both. What its features cost is paid, and counts towards `budget`.
+            A fitted model to continue, of the same columns and classes. The trees of this training are added to its
+            own, and `n_iter_` counts both. What its features cost is paid, and counts towards `budget`.
 
         Returns
         -------

@@ -125,8 +125,8 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         callbacks : list, default=None
             Callbacks of the library, beside those of the wrapped estimator.
         init_model : GRBBRegressor or None, default=None
-            A fitted model to continue, of the same columns: the trees of this training are added to its own,
-            and `n_iter_` counts both. What its features cost is paid, and counts towards `budget`.
+            A fitted model to continue, of the same columns. The trees of this training are added to its own, and
+            `n_iter_` counts both. What its features cost is paid, and counts towards `budget`.
 
         Returns
         -------

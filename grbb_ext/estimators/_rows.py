@@ -30,9 +30,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     _unseen: Unseen
     _missing: float
 
-    def _read(
-        self, X: Any, *, reset: bool, of_booster: Sequence[Any] = (), continued: Schema | None = None
-    ) -> Table:
+    def _read(self, X: Any, *, reset: bool, of_booster: Sequence[Any] = (), continued: Schema | None = None) -> Table:
         """Return X as numbers, and set what scikit-learn wants to know of it."""
         table = read_table(
             X,

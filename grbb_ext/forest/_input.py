@@ -89,6 +89,6 @@ def column_categories(forest: Forest) -> dict[int, tuple[Any, ...]] | None:
     if forest.library == "xgboost" or not forest.categories:
         return {j: tuple(categories) for j, categories in forest.categories.items()}
     split = np.unique(forest.feature[forest.category_set >= 0]).tolist()
-    if len(split) != len(forest.categories):
+    if set(forest.categories) != set(range(len(split))):
         return None
     return {j: tuple(forest.categories[i]) for i, j in enumerate(split)}

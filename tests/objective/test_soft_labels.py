@@ -42,19 +42,25 @@ def test_two_classes_by_the_library_own_loss(weights):
     ours = xgb.train(XGB | {"base_score": 0}, xgb.DMatrix(X), 20, obj=obj)
     rows = xgb.DMatrix(X)
     assert_allclose(own.predict(rows, output_margin=True), ours.predict(rows, output_margin=True), rtol=2e-6, atol=2e-6)
-    own = lgb.train(LGB | {"objective": "cross_entropy", "boost_from_average": False}, lgb.Dataset(X, q, weight=weight), 20)
+    own = lgb.train(
+        LGB | {"objective": "cross_entropy", "boost_from_average": False}, lgb.Dataset(X, q, weight=weight), 20
+    )
     ours = lgb.train(LGB | {"objective": obj}, lgb.Dataset(X), 20)
     assert_allclose(own.predict(X, raw_score=True), ours.predict(X), rtol=2e-6, atol=2e-6)
 
 
 def test_regression_by_the_library_own_loss():
     X = np.random.default_rng(0).uniform(-2, 2, size=(300, 2))
-    obj = grbb_objective(X, np.where(np.arange(300) < 60, np.sin(X[:, 0]), np.nan), loss="squared_error", teacher="graph")
+    obj = grbb_objective(
+        X, np.where(np.arange(300) < 60, np.sin(X[:, 0]), np.nan), loss="squared_error", teacher="graph"
+    )
     q, weight = obj.soft_labels()
     own = xgb.train(XGB | {"objective": "reg:squarederror", "base_score": 0}, xgb.DMatrix(X, q, weight=weight), 20)
     ours = xgb.train(XGB | {"base_score": 0}, xgb.DMatrix(X), 20, obj=obj)
     assert_allclose(own.predict(xgb.DMatrix(X)), ours.predict(xgb.DMatrix(X)), rtol=2e-6, atol=2e-6)
-    own = lgb.train(LGB | {"objective": "regression", "boost_from_average": False}, lgb.Dataset(X, q, weight=weight), 20)
+    own = lgb.train(
+        LGB | {"objective": "regression", "boost_from_average": False}, lgb.Dataset(X, q, weight=weight), 20
+    )
     ours = lgb.train(LGB | {"objective": obj}, lgb.Dataset(X), 20)
     assert_allclose(own.predict(X), ours.predict(X), rtol=2e-6, atol=2e-6)
     model = CatBoostRegressor(**CAT).fit(X, q, sample_weight=weight)
