@@ -11,8 +11,8 @@ from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats
 
 _XGBOOST_DEFAULT_START = 0.5
-# Where XGBoost starts at the logit of a base_score of 0 or 1: at that of 1e-6 or of 1 - 1e-6.
-_FAR_START = 13.8
+# Where XGBoost starts with a base_score of 0 or 1: at the logit of 1e-6 or of 1 - 1e-6, in single precision.
+_FAR_STARTS = (13.7, 13.9)
 
 
 def check_raw_scores(raw_scores: ArrayLike, n_rows: int, n_outputs: int, *, single_precision: bool) -> Floats:
@@ -131,7 +131,7 @@ def _check_start(start: float, data: Any, labels: Labels) -> None:
             "XGBoost starts at a raw score of 0.5 when base_score is not set. Add 'base_score': 0 to the parameters "
             "(or pass the start you want as the DMatrix's base_margin)."
         )
-    if labels.classes is not None and _FAR_START < abs(start) < _FAR_START + 0.1:
+    if labels.classes is not None and _FAR_STARTS[0] < abs(start) < _FAR_STARTS[1]:
         raise ValueError(
             f"XGBoost starts at a raw score of {start:.1f}: with 'objective': 'binary:logistic' the base_score is a "
             "probability. Set it to 0.5; 0 is for parameters that name no objective, and for 'multi:softprob'."

@@ -317,12 +317,12 @@ class Batch:
 
     def _named(self, rows: Rows, feature: int) -> NDArray[Any]:
         """Return the values of a feature as sources return them: categories by name."""
-        values = self.X[rows, feature]
+        values = np.asarray(self.X[rows, feature])
         names = self.categories.get(feature)
         if names is None:
             return values
-        named: NDArray[Any] = np.array([*names, None], dtype=object)
-        return named[np.where(np.isnan(values), -1, values).astype(np.intp)]
+        named = np.array([*names, None], dtype=object)
+        return np.asarray(named[np.where(np.isnan(values), -1, values).astype(np.intp)])
 
     @contextmanager
     def _failures(self, source: Any, who: str, rows: Rows) -> Iterator[None]:
