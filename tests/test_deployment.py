@@ -173,6 +173,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str
     return train
 
 
+# XGBoost 2.1 has no tags for scikit-learn 1.6.
+@pytest.mark.filterwarnings("ignore:.*use `_get_tags`:FutureWarning")
 @pytest.mark.parametrize(("library", "route"), [(name, route) for route in ROUTES for name in ROUTES[route][1]])
 @pytest.mark.parametrize("where", TRAINED)
 @pytest.mark.parametrize("task", TASKS)

@@ -174,7 +174,7 @@ class GRBBObjective:
         >>> rows, label, weight = obj.weighted_rows()
         >>> rows.tolist(), label.tolist()
         ([0, 1, 1, 2, 2, 3], ['no', 'no', 'yes', 'no', 'yes', 'yes'])
-        >>> np.bincount(rows, weight).tolist()
+        >>> np.bincount(rows, weight).round(6).tolist()
         [1.0, 1.0, 1.0, 1.0]
         """
         if self.classes_ is None:
