@@ -17,8 +17,9 @@ except ImportError as error:
 
 from grbb_ext.adapters.lightgbm._estimator import ADAPTER
 from grbb_ext.adapters.lightgbm._train import train
+from grbb_ext.adapters.lightgbm._trees import add_link
 
-__all__ = ["ADAPTER", "metric", "train"]
+__all__ = ["ADAPTER", "add_link", "metric", "train"]
 
 
 def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any], lgb.Dataset], tuple[str, float, bool]]:

@@ -15,7 +15,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train
-from grbb_ext.adapters.lightgbm._trees import read_trees
+from grbb_ext.adapters.lightgbm._trees import add_link, read_trees
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 
@@ -79,6 +79,8 @@ class LightGBMAdapter(WrappedBooster):
         patience = parameters.get(params, "early_stopping_round")
         average = parameters.pop(params, "boost_from_average")
         start = job.start if job.task == "classification" or average is None or parameters.is_true(average) else 0.0
+        if job.init_model is not None:
+            start = 0.0  # the scores of that model are the start
         make = partial(_dataset, job, params, start)
         dtrain = make(job.table)
         if not any(map(dtrain.feature_num_bin, range(dtrain.num_feature()))):
@@ -102,8 +104,10 @@ class LightGBMAdapter(WrappedBooster):
             costs=job.costs,
             mu=job.mu,
             budget=job.budget,
+            init_model=job.init_model,
         )
-        return _finish(booster, n_rounds, start, history)
+        n_before = 0 if job.init_model is None else job.init_model.current_iteration()
+        return _finish(add_link(booster, job.obj), n_before, n_rounds, start, history)
 
     def raw_scores(
         self, booster: lgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None
@@ -206,15 +210,17 @@ def _dataset(
     ).construct()
 
 
-def _finish(booster: lgb.Booster, n_rounds: int, start: float, history: dict[str, dict[str, list[float]]]) -> Trained:
+def _finish(
+    booster: lgb.Booster, n_before: int, n_rounds: int, start: float, history: dict[str, dict[str, list[float]]]
+) -> Trained:
     ledger = getattr(booster, "ledger_", None)
-    n_grown = booster.current_iteration()
+    n_grown, n_rounds = booster.current_iteration(), n_before + n_rounds
     reason = f"All {n_rounds} rounds were run."
     if n_grown < n_rounds:
         reason = f"Training ended after {n_grown} round{'s' * (n_grown > 1)}: no split was left that helps."
     if booster.best_iteration > 0 and history:
         n_best = booster.best_iteration
-        n_run = len(next(iter(next(iter(history.values())).values())))
+        n_run = n_before + len(next(iter(next(iter(history.values())).values())))
         reason = f"Early stopping: round {n_best} of {n_run} was the best."
         if n_best < n_grown:
             booster.model_from_string(booster.model_to_string(num_iteration=n_best))

@@ -1,4 +1,4 @@
-"""The one way to read trees of a LightGBM booster: its model text, which holds every split in growth order."""
+"""A LightGBM booster as its model text: every split in growth order, and the objective whose link it carries."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
+
+from grbb_ext.objective import GRBBObjective
 
 
 @dataclass(frozen=True)
@@ -133,3 +135,53 @@ def read_growth(booster: lgb.Booster, unpaid: NDArray[np.bool_], watched: NDArra
             if unpaid[column]:
                 (doubtful if touched else sound).append(column)
     return Growth(list(used), sound, doubtful, touched, gain) if used else None
+
+
+# What LightGBM writes for its own objectives with the same link.
+_OBJECTIVES = {"logistic": "binary sigmoid:1", "softmax": "multiclass num_class:{}", "squared_error": "regression"}
+
+
+def add_link(booster: lgb.Booster, obj: GRBBObjective) -> lgb.Booster:
+    """Make a booster that was trained with a GRBB objective a model that predicts probabilities.
+
+    A model that was trained with a callable names no objective, so that ``predict`` gives raw scores, here and wherever
+    its file is read. Afterwards it names the LightGBM objective that has the same link (``binary``, ``multiclass`` or
+    ``regression``). Trees and raw scores stay the same, bit by bit.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        Trained with ``params["objective"] = obj``. It is changed.
+    obj : GRBBObjective
+        The objective.
+
+    Returns
+    -------
+    lightgbm.Booster
+        The booster itself.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from grbb_ext import grbb_objective
+    >>> X, truth = make_moons(300, noise=0.1, random_state=0)
+    >>> obj = grbb_objective(X, np.where(np.arange(300) < 10, truth, -1))
+    >>> booster = lgb.train({"objective": obj, "verbosity": -1}, lgb.Dataset(X), 20)
+    >>> raw_scores = booster.predict(X)
+    >>> bool(np.allclose(add_link(booster, obj).predict(X), obj.predict_proba(raw_scores)[:, 1]))
+    True
+    """
+    header, names, trees = booster.model_to_string(num_iteration=-1).partition("\nfeature_names=")
+    if "\nobjective=" in header:
+        raise ValueError("The booster names an objective already, so its predictions have a link. Use it as it is.")
+    if booster.num_model_per_iteration() != obj.n_outputs_:
+        raise ValueError(
+            f"The booster has {booster.num_model_per_iteration()} scores per row, the objective {obj.n_outputs_}. Pass "
+            "the objective that it was trained with."
+        )
+    name = _OBJECTIVES[obj.loss_.name].format(obj.n_outputs_)
+    # Converters read the parameters instead, in the file or of the object.
+    trees = trees.replace("\n[objective: custom]\n", f"\n[objective: {name.split()[0]}]\n")
+    booster.model_from_string(f"{header}\nobjective={name}{names}{trees}")
+    booster.params = {**booster.params, "objective": name.split()[0]}
+    return booster

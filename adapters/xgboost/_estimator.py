@@ -14,6 +14,8 @@ from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
 from grbb_ext.table import Table
 
+# Named beside the callable, they put the link into the model: its file alone predicts probabilities.
+_OBJECTIVES = {"logistic": "binary:logistic", "softmax": "multi:softprob", "squared_error": "reg:squarederror"}
 # Parameters of losses that are not ours.
 _OF_OTHER_LOSSES = ("aft_loss_distribution", "huber_slope", "quantile_alpha", "tweedie_variance_power")
 
@@ -86,8 +88,10 @@ class XGBoostAdapter(WrappedBooster):
             callbacks=callbacks,
             evals_result=history,
             verbose_eval=False,
+            xgb_model=job.init_model,
         )
-        return _finish(booster, n_rounds, miser, history)
+        n_before = 0 if job.init_model is None else job.init_model.num_boosted_rounds()
+        return _finish(booster, n_before + n_rounds, miser, history)
 
     def raw_scores(
         self, booster: xgb.Booster, estimator: Any, table: Table, names: tuple[str, ...] | None
@@ -131,7 +135,9 @@ class XGBoostAdapter(WrappedBooster):
             params.pop(name, None)
         if "random_state" not in params and job.seed is not None:
             params["random_state"] = job.seed
-        params["base_score"] = job.start if start is None else _start(float(start), job.task, job.obj.n_outputs_)
+        params["objective"] = _OBJECTIVES[job.obj.loss_.name]
+        if job.init_model is None:  # which has its own
+            params["base_score"] = _base_score(job, None if start is None else float(start))
         params["disable_default_eval_metric"] = 1
         if job.obj.n_outputs_ > 1:
             params["num_class"] = job.obj.n_outputs_
@@ -141,15 +147,15 @@ class XGBoostAdapter(WrappedBooster):
 ADAPTER: BoosterAdapter = XGBoostAdapter()
 
 
-def _start(base_score: float, task: str, n_outputs: int) -> float:
-    """Turn ``base_score`` into a raw score: for two classes it is a probability, as in XGBClassifier."""
-    if task == "regression":
-        return base_score
-    if n_outputs > 1:
+def _base_score(job: Job, asked: float | None) -> float:
+    """Return the start in the units of the named objective: a probability for two classes, as in XGBClassifier."""
+    if job.task == "regression":
+        return job.start if asked is None else asked
+    if job.obj.n_outputs_ > 1:
         return 0.0  # a start that is the same for all classes changes nothing
-    if not 0 < base_score < 1:
-        raise ValueError(f"base_score={base_score!r} must be a probability between 0 and 1.")
-    return float(np.log(base_score / (1 - base_score)))
+    if asked is not None and not 0 < asked < 1:
+        raise ValueError(f"base_score={asked!r} must be a probability between 0 and 1.")
+    return 0.5 if asked is None else asked
 
 
 def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None) -> xgb.DMatrix:

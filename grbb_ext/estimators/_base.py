@@ -31,6 +31,7 @@ class GRBBModel(SavedModel):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
     _library: str
+    booster_: Any
     class_weight: Any = None
 
     def __init__(
@@ -89,15 +90,29 @@ class GRBBModel(SavedModel):
             setattr(self, name, spec.replace(**fields))
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, eval_set: Any, callbacks: Any) -> Labels:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        classes: Any = None,
+        eval_set: Any,
+        callbacks: Any,
+        init_model: GRBBModel | None,
+    ) -> Labels:
         """Read the rows and then the labels, make the objective, train, and set what both estimators have."""
         self._check_costs()
         adapter = adapter_of(self.estimator, self._task)
         estimator = adapter.clone(self.estimator, self._task)
+        missing = adapter.missing(estimator)
+        continued = booster = None
+        if init_model is not None:  # which may be this very model
+            continued, booster = self._continued(init_model, adapter.library, missing), init_model.booster_
         self._library = adapter.library
         self._schema, self._unseen = None, adapter.unseen
-        self._missing = adapter.missing(estimator)
-        table = self._read(X, reset=True, of_booster=adapter.categorical(estimator))
+        self._missing = missing
+        table = self._read(X, reset=True, of_booster=adapter.categorical(estimator), continued=continued)
         regression = self._task == "regression"
         loss: LossName = "squared_error" if regression else "auto"
         labels = read_labels(y, loss, classes, self.unlabeled, type(self).__name__)
@@ -137,6 +152,7 @@ class GRBBModel(SavedModel):
                 mu=self.mu,
                 budget=self.budget,
                 seed=seed,
+                init_model=booster,
             )
         )
         self.__dict__.pop("forest_", None)
@@ -154,6 +170,25 @@ class GRBBModel(SavedModel):
         if not np.isfinite(self.raw_scores_).all():
             raise ValueError("The trained scores are not finite: lower the learning rate, or raise the L2 penalty.")
         return labels
+
+    def _continued(self, before: Any, library: str, missing: float) -> Schema:
+        """Return the columns of a model that is to be continued: its categories keep their codes."""
+        if not isinstance(before, GRBBModel) or before._task != self._task:
+            raise TypeError(
+                f"init_model must be a fitted {type(self).__name__}, from fit or grbb_ext.load; got "
+                f"{type(before).__name__}. For a booster of the library use its own train with grbb_objective."
+            )
+        check_is_fitted(before, "booster_")
+        if before.library_ != library:
+            raise ValueError(
+                f"init_model is one of {before.library_}, but estimator is one of {library}. Wrap the same."
+            )
+        if not np.array_equal(before._missing, missing, equal_nan=True):
+            raise ValueError(
+                f"init_model was trained with missing={before._missing}, but estimator has missing={missing}. "
+                "Use the same."
+            )
+        return replace(before._schema or Schema(), names=before._names, n_columns=before.n_features_in_)
 
     def _seed(self) -> int | None:
         if self.random_state is None:
@@ -276,18 +311,22 @@ class GRBBModel(SavedModel):
         Parameters
         ----------
         fetch : mapping from source to callable
-            See :class:`grbb_ext.ondemand.OnDemandPredictor`.
+            See :class:`grbb_ext.ondemand.OnDemandPredictor`. Categories come by name, as in the frame given to fit.
         **settings
             Passed to :class:`grbb_ext.ondemand.OnDemandPredictor`.
 
         Returns
         -------
         OnDemandPredictor
+            Its results have ``predictions`` and, for classes, ``probabilities``.
         """
         check_is_fitted(self, "booster_")
         if self.feature_costs is None:
             raise ValueError("on_demand needs to know which feature needs which source: pass feature_costs= and fit.")
-        return OnDemandPredictor(self.forest_, self._bind_costs(), fetch, **settings)
+        costs, schema = self._bind_costs(), self._schema or Schema()
+        known = {costs.features[j]: names for j, names in schema.categories.items()}
+        settings = {"categories": known, "classes": getattr(self, "classes_", None)} | settings
+        return OnDemandPredictor(self.forest_, costs, fetch, **settings)
 
     def _scores_to_score(
         self, X: Any, y: Any, sample_weight: Any

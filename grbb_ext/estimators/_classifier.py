@@ -112,6 +112,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     """
 
     _task = "classification"
+    classes_: NDArray[Any]
 
     def __init__(
         self,
@@ -157,6 +158,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         classes: ArrayLike | None = None,
         eval_set: Any = None,
         callbacks: Any = None,
+        init_model: GRBBClassifier | None = None,
     ) -> GRBBClassifier:
         """Train on all rows, labelled and unlabelled.
 
@@ -174,6 +176,9 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             Rows on which training is watched, for early stopping; unlabelled ones are left out.
         callbacks : list, default=None
             Callbacks of the library, beside those of the wrapped estimator.
+        init_model : GRBBClassifier or None, default=None
+            A fitted model to continue, of the same columns and classes. The trees of this training are added to its
+            own, and `n_iter_` counts both. What its features cost is paid, and counts towards `budget`.
 
         Returns
         -------
@@ -181,7 +186,13 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             Itself.
         """
         known = None if classes is None else np.sort(np.asarray(classes), axis=-1)
-        labels = self._fit(X, y, sample_weight, classes=known, eval_set=eval_set, callbacks=callbacks)
+        if init_model is not None and hasattr(init_model, "classes_"):
+            if known is not None and known.tolist() != init_model.classes_.tolist():
+                raise ValueError(f"init_model has the classes {init_model.classes_.tolist()}, got {known.tolist()}.")
+            known = init_model.classes_
+        labels = self._fit(
+            X, y, sample_weight, classes=known, eval_set=eval_set, callbacks=callbacks, init_model=init_model
+        )
         assert labels.classes is not None
         self.classes_ = labels.classes
         predicted = self._classes_of(self.raw_scores_)

@@ -85,6 +85,8 @@ class Job:
         Prices of the columns, and how they count.
     seed : int or None
         For an estimator without a seed of its own.
+    init_model : xgboost.Booster, lightgbm.Booster or None
+        The model to continue. Its scores are the start.
     """
 
     estimator: Any
@@ -99,6 +101,7 @@ class Job:
     mu: float = 0.0
     budget: float | None = None
     seed: int | None = None
+    init_model: Any = None
 
     @property
     def task(self) -> Task:

@@ -101,7 +101,14 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     _task = "regression"
 
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, eval_set: Any = None, callbacks: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: Any = None,
+        callbacks: Any = None,
+        init_model: GRBBRegressor | None = None,
     ) -> GRBBRegressor:
         """Train on all rows, labelled and unlabelled.
 
@@ -117,13 +124,16 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
             Rows on which training is watched, for early stopping; unlabelled ones are left out.
         callbacks : list, default=None
             Callbacks of the library, beside those of the wrapped estimator.
+        init_model : GRBBRegressor or None, default=None
+            A fitted model to continue, of the same columns. The trees of this training are added to its own, and
+            `n_iter_` counts both. What its features cost is paid, and counts towards `budget`.
 
         Returns
         -------
         GRBBRegressor
             Itself.
         """
-        labels = self._fit(X, y, sample_weight, eval_set=eval_set, callbacks=callbacks)
+        labels = self._fit(X, y, sample_weight, eval_set=eval_set, callbacks=callbacks, init_model=init_model)
         self.transduction_ = self.raw_scores_.astype(np.float64)
         self.transduction_[labels.labeled] = labels.targets
         return self

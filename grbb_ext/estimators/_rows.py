@@ -30,12 +30,12 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     _unseen: Unseen
     _missing: float
 
-    def _read(self, X: Any, *, reset: bool, of_booster: Sequence[Any] = ()) -> Table:
+    def _read(self, X: Any, *, reset: bool, of_booster: Sequence[Any] = (), continued: Schema | None = None) -> Table:
         """Return X as numbers, and set what scikit-learn wants to know of it."""
         table = read_table(
             X,
             categorical=self._categorical(of_booster) if reset else (),
-            schema=None if reset else self._schema,
+            schema=continued if reset else self._schema,
             unseen=self._unseen,
             missing=self._missing,
             min_rows=2 if reset else 1,

@@ -194,9 +194,11 @@ def grbb_objective(
 ) -> GRBBObjective:
     """Make the objective that trains a stock booster on labelled and unlabelled rows.
 
-    Pass it as ``obj=`` to ``xgboost.train`` (with ``"base_score": 0`` in the parameters) or as
-    ``params["objective"]`` to ``lightgbm.train``, with a data set of all N rows in the order of y. For more than two
-    classes also set ``num_class`` to ``obj.n_outputs_``.
+    Pass it as ``obj=`` to ``xgboost.train``, with ``"objective": "binary:logistic", "base_score": 0.5`` in the
+    parameters so that the model predicts probabilities (several classes: ``"multi:softprob"`` and 0; regression:
+    ``"reg:squarederror"`` and 0), or as ``params["objective"]`` to ``lightgbm.train``. The data set has all N rows in
+    the order of y; with ``label=y`` another order is noticed. For more than two classes also set ``num_class`` to
+    ``obj.n_outputs_``.
 
     Parameters
     ----------

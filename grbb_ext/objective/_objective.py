@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats, class_probabilities
-from grbb_ext.objective._raw_scores import check_gradients, check_raw_scores, check_start
+from grbb_ext.objective._raw_scores import check_data, check_gradients, check_raw_scores
 from grbb_ext.rules import DenseOperator, RuleParts
 from grbb_ext.teacher import Lesson
 
@@ -93,7 +93,8 @@ class GRBBObjective:
         raw_scores : array-like of shape (N,) or (N, K)
             The booster's raw scores (margins) on all rows, in the order of y.
         data : xgboost.DMatrix, lightgbm.Dataset or None
-            What the booster passes along. Its labels are not used.
+            What the booster passes along. Its labels are not used, but compared with y where it has any: rows in
+            another order are refused.
 
         Returns
         -------
@@ -102,7 +103,7 @@ class GRBBObjective:
         """
         H = check_raw_scores(raw_scores, self.n_rows_, self.n_outputs_, single_precision=data is not None)
         if data is not None:
-            check_start(H, data, self._labels)
+            check_data(H, data, self._labels)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
             gradient, hessian = self._recipe.rule.gradients(self._parts, H)
         check_gradients(gradient, hessian)
@@ -117,6 +118,72 @@ class GRBBObjective:
     def P_bar_(self) -> NDArray[np.float32] | None:
         """The operator as an N x n matrix, where the rule has formed it; else None."""
         return self._parts.extend.P_bar if isinstance(self._parts.extend, DenseOperator) else None
+
+    def soft_labels(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return what ``rule="targets"`` teaches, for engines that take no Python objective.
+
+        A booster that is trained on q with its own logistic loss or squared error, with these weights and from a raw
+        score of 0, is the model that this objective trains. For several classes, and for engines whose logistic loss
+        takes only 0 and 1, see :meth:`weighted_rows`.
+
+        Returns
+        -------
+        q : ndarray of shape (N,) or (N, K)
+            The target of each row: the probability of the second class, of each of K, or a number.
+        weight : ndarray of shape (N,)
+            Sample and class weight of each row; 0 where no label reaches.
+
+        Examples
+        --------
+        >>> from grbb_ext import grbb_objective
+        >>> path = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
+        >>> obj = grbb_objective(None, [0, -1, -1, 1], graph=path, propagation="harmonic", teacher="graph")
+        >>> q, weight = obj.soft_labels()
+        >>> (q > 0.5).tolist(), weight.tolist()
+        ([False, False, True, True], [1.0, 1.0, 1.0, 1.0])
+        """
+        if self.targets_ is None:
+            raise ValueError(f"rule={self._recipe.rule.name!r} has no soft labels. Use rule='targets', the default.")
+        if self.lam_ > 0:
+            raise ValueError("Soft labels cannot hold the Laplacian term. Use lam=0, the default.")
+        weights = self._parts.weights
+        return self.targets_.copy(), np.ones(self.n_rows_, dtype=np.float32) if weights is None else weights.copy()
+
+    def weighted_rows(self) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.float32]]:
+        """Return the soft labels of classes as rows with one class each, for engines that take only those.
+
+        A row comes once for each class that it may belong to, with the probability of that class as its weight. Losses
+        add up over rows, so that training on ``X[rows]`` is training on the soft labels. Parameters that count rows
+        (LightGBM's ``min_data_in_leaf``) count the copies.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (M,)
+            Positions among the N rows, ascending.
+        label : ndarray of shape (M,)
+            A class for each, as in ``classes_``.
+        weight : ndarray of shape (M,)
+            Above 0.
+
+        Examples
+        --------
+        >>> from grbb_ext import grbb_objective
+        >>> path = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
+        >>> y = ["no", None, None, "yes"]
+        >>> obj = grbb_objective(None, y, graph=path, propagation="harmonic", teacher="graph")
+        >>> rows, label, weight = obj.weighted_rows()
+        >>> rows.tolist(), label.tolist()
+        ([0, 1, 1, 2, 2, 3], ['no', 'no', 'yes', 'no', 'yes', 'yes'])
+        >>> np.bincount(rows, weight).round(6).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+        """
+        if self.classes_ is None:
+            raise ValueError("Numbers need no copies of rows: train on soft_labels().")
+        q, weight = self.soft_labels()
+        of_class = np.column_stack([1 - q, q]) if q.ndim == 1 else q
+        of_class *= weight[:, None]
+        rows, code = np.nonzero(of_class)
+        return rows, self.classes_[code], of_class[rows, code]
 
     def predict_proba(self, raw_scores: ArrayLike) -> NDArray[np.float64]:
         """Turn raw scores, of these or any other rows, into class probabilities of shape (rows, K)."""

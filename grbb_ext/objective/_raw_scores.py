@@ -11,6 +11,8 @@ from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats
 
 _XGBOOST_DEFAULT_START = 0.5
+# Where XGBoost starts with a base_score of 0 or 1: at the logit of 1e-6 or of 1 - 1e-6, in single precision.
+_FAR_STARTS = (13.7, 13.9)
 
 
 def check_raw_scores(raw_scores: ArrayLike, n_rows: int, n_outputs: int, *, single_precision: bool) -> Floats:
@@ -80,8 +82,8 @@ def _shape_message(shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
     )
 
 
-def check_start(H: Floats, data: Any, labels: Labels) -> None:
-    """Look at what a booster passes along before its first round, i.e. while all scores are equal.
+def check_data(H: Floats, data: Any, labels: Labels) -> None:
+    """Look at what a booster passes along with its scores.
 
     Parameters
     ----------
@@ -97,38 +99,52 @@ def check_start(H: Floats, data: Any, labels: Labels) -> None:
     TypeError
         If the call has the order of scikit-learn's wrappers, (labels, scores).
     ValueError
-        If XGBoost starts at its default of 0.5, if the data set has weights, which boosters do not apply to a custom
-        objective, or if it has labels that are not those of y: its rows may stand in another order.
+        If XGBoost starts at its default of 0.5 or at the logit of 0 or 1, if the data set has weights, which boosters
+        do not apply to a custom objective, or if it has labels that are not those of y: its rows may stand in another
+        order.
     """
     if isinstance(data, np.ndarray):
         raise TypeError(
             "The objective was called as (labels, scores), as XGBClassifier and LGBMClassifier do. "
             "Use xgboost.train(..., obj=obj) or lightgbm.train({'objective': obj}, ...)."
         )
+    _check_labels(data, labels)
     first = H.flat[0]
     if H.flat[-1] != first or not (first == H).all():
-        return
-    base_margin = getattr(data, "get_base_margin", None)
-    if first == _XGBOOST_DEFAULT_START and base_margin is not None and np.size(base_margin()) == 0:
-        raise ValueError(
-            "XGBoost starts at a raw score of 0.5 when base_score is not set. Add 'base_score': 0 to the parameters "
-            "(or pass the start you want as the DMatrix's base_margin)."
-        )
+        return  # not the first round, or a start for each row
+    _check_start(float(first), data, labels)
     weights = data.get_weight() if hasattr(data, "get_weight") else None
     if weights is not None and np.size(weights):
         raise ValueError(
             "The data set has weights, which boosters do not apply to a custom objective. Pass them to grbb_objective "
             "as sample_weight= and leave them out of the data set."
         )
-    _check_labels(data, labels)
+
+
+def _check_start(start: float, data: Any, labels: Labels) -> None:
+    """Refuse the starts that XGBoost makes of a base_score that is left out, or that means something else."""
+    base_margin = getattr(data, "get_base_margin", None)
+    if base_margin is None or np.size(base_margin()):
+        return
+    if start == _XGBOOST_DEFAULT_START:
+        raise ValueError(
+            "XGBoost starts at a raw score of 0.5 when base_score is not set. Add 'base_score': 0 to the parameters "
+            "(or pass the start you want as the DMatrix's base_margin)."
+        )
+    if labels.classes is not None and _FAR_STARTS[0] < abs(start) < _FAR_STARTS[1]:
+        raise ValueError(
+            f"XGBoost starts at a raw score of {start:.1f}: with 'objective': 'binary:logistic' the base_score is a "
+            "probability. Set it to 0.5; 0 is for parameters that name no objective, and for 'multi:softprob'."
+        )
 
 
 def _check_labels(data: Any, labels: Labels) -> None:
     """Refuse a data set whose labels contradict y; one number for all rows is a placeholder."""
-    given = data.get_label() if hasattr(data, "get_label") else None
-    if given is None or np.size(given) != labels.n_rows or (given == given[0]).all():
+    label = data.get_label() if hasattr(data, "get_label") else None
+    given = np.empty(0) if label is None else np.asarray(label)
+    if given.size != labels.n_rows or (given == given[0]).all():
         return
-    found = np.asarray(given, dtype=np.float32)[labels.labeled]
+    found = given[labels.labeled].astype(np.float32)
     meant = [labels.targets if labels.targets.ndim == 1 else labels.targets.argmax(axis=1)]
     if labels.classes is None or labels.classes.dtype.kind in "biuf":
         meant.append(np.array(labels.y[labels.labeled].tolist()))

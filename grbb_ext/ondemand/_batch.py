@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts
+from grbb_ext.losses import class_probabilities
 from grbb_ext.table import Unseen, column_names, is_frame, read_column
 
 Bools = NDArray[np.bool_]
@@ -39,13 +40,17 @@ class OnDemandResult:
         How many trees were evaluated before the first open one; all of them for finished rows, and those that make up
         the score for confident ones.
     fetched : ndarray of bool of shape (N, n_sources)
-        Which sources were called for which row, those that failed among them.
+        Which sources returned something for which row. One that raised did not, and is not paid.
     spent : ndarray of shape (N,)
         Their price.
     sources : tuple of str or int
         Names of the sources.
     errors : tuple of FetchError
         What went wrong.
+    classes : ndarray of shape (K,) or None
+        The classes of the model; None for numbers, or where they are not known.
+    decision_threshold : float
+        The raw score above which a row is of the second of two classes.
     """
 
     rows: NDArray[Any]
@@ -56,6 +61,32 @@ class OnDemandResult:
     spent: NDArray[np.float64]
     sources: tuple[Any, ...]
     errors: tuple[FetchError, ...] = ()
+    classes: NDArray[Any] | None = None
+    decision_threshold: float = 0.0
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The probability of each class, shape (N, K), in the order of `classes`; NaN for failed rows."""
+        if self.classes is None:
+            raise ValueError(
+                "The classes are not known, so there are no probabilities. Use on_demand of a classifier, or pass "
+                "classes= to OnDemandPredictor."
+            )
+        return class_probabilities(self.raw_scores)
+
+    @property
+    def predictions(self) -> NDArray[Any]:
+        """The class of each row, None where it failed; without `classes` the raw scores, which are a regressor's."""
+        if self.classes is None:
+            return self.raw_scores
+        failed = self.status == FAILED
+        scores = np.where(failed if self.raw_scores.ndim == 1 else failed[:, None], 0.0, self.raw_scores)
+        above = scores > self.decision_threshold
+        found = self.classes[above.astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        if failed.any():
+            found = found.astype(object)
+            found[failed] = None
+        return np.asarray(found)
 
     @property
     def complete(self) -> Bools:
@@ -63,7 +94,7 @@ class OnDemandResult:
         return np.asarray(self.status == FINISHED)
 
     def rows_fetched(self) -> dict[Any, int]:
-        """Return for how many rows each source was called."""
+        """Return for how many rows each source returned something."""
         return dict(zip(self.sources, self.fetched.sum(axis=0).tolist(), strict=True))
 
     def __len__(self) -> int:
@@ -170,7 +201,7 @@ class Batch:
     derive : mapping from feature to callable
         Features that are computed from what sources return.
     categories : mapping from position to tuple
-        Categories of features, in the order of their codes: sources may return them by name.
+        Categories of features, in the order of their codes: sources return them by name.
     unseen : {"error", "missing"}
         What to do with other categories.
 
@@ -183,7 +214,7 @@ class Batch:
     known : ndarray of bool of shape (n, d)
         Which values may be read.
     fetched : ndarray of bool of shape (n, n_sources)
-        Which sources were called.
+        Which sources were called and did not raise.
     failed : ndarray of bool of shape (n,)
         Rows of calls that failed.
     errors : list of FetchError
@@ -225,12 +256,13 @@ class Batch:
         if rows.size == 0:
             return
         name = self.costs.sources[source]
-        self.fetched[rows, source] = True
         users = np.flatnonzero(~self.costs.covered(np.arange(len(self.costs.sources)) != source))
         own = [self.costs.features[j] for j in users[np.diff(self.costs.needs.indptr)[users] == 1]]
         features = {self.costs.features[j]: int(j) for j in users}
         with self._failures(name, f"Source {name!r}", rows):
-            self._store(as_columns(self.fetch[name](self.ids[rows]), own), features, rows)
+            returned = self.fetch[name](self.ids[rows])
+            self.fetched[rows, source] = True  # what was delivered is paid, usable or not
+            self._store(as_columns(returned, own), features, rows)
 
     def complete(self, rows: Rows, wanted: NDArray[np.bool_]) -> None:
         """Make known what has all its sources now, deriving what is wanted.
@@ -277,9 +309,20 @@ class Batch:
                 self._extra.setdefault(name, np.full(len(self.ids), np.nan, dtype=dtype))[rows] = array
 
     def _columns(self, rows: Rows) -> dict[Any, NDArray[Any]]:
-        """Return all values of some rows, by name; NaN where a source was not called."""
-        features = {name: self.X[rows, j] for j, name in enumerate(self.costs.features) if self.present[rows, j].any()}
+        """Return all values of some rows, by name; NaN where a source was not called, None for categories."""
+        features = {
+            name: self._named(rows, j) for j, name in enumerate(self.costs.features) if self.present[rows, j].any()
+        }
         return features | {name: values[rows] for name, values in self._extra.items()}
+
+    def _named(self, rows: Rows, feature: int) -> NDArray[Any]:
+        """Return the values of a feature as sources return them: categories by name."""
+        values = np.asarray(self.X[rows, feature])
+        names = self.categories.get(feature)
+        if names is None:
+            return values
+        named = np.array([*names, None], dtype=object)
+        return np.asarray(named[np.where(np.isnan(values), -1, values).astype(np.intp)])
 
     @contextmanager
     def _failures(self, source: Any, who: str, rows: Rows) -> Iterator[None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -41,9 +41,10 @@ class OnDemandPredictor:
         - or an array with a column for each feature that needs this source alone, in the order of the model's columns,
         - or None, for a source that is only a fee, such as a blood draw.
 
-        Values are numbers; NaN is a missing value, and categories are the codes that the model was trained on. A
-        feature with several sources may be returned by any of them (the last one counts), and is used once all have
-        been called. Columns of features that do not need the source are ignored. Other names are kept for `derive`.
+        Values are numbers, NaN where missing, or categories by name, as in the frame that the model was trained on;
+        codes only where no names are known. A feature with several sources may be returned by any of them (the last
+        one counts), and is used once all have been called. Columns of features that do not need the source are ignored.
+        Other names are kept for `derive`.
     derive : mapping from feature to callable, default=None
         ``derive[feature](columns)`` computes a feature once all of its sources have been called. It gets a dict with
         all columns of these rows so far, free features and other names that sources returned among them.
@@ -71,6 +72,11 @@ class OnDemandPredictor:
     on_error : {"raise", "return"}, default="raise"
         What to do when a source fails: in both cases all other rows are evaluated to the end. Then a
         :class:`FetchError` that holds the result is raised, or the result with its ``errors`` is returned.
+    categories : mapping from feature to sequence, default=None
+        Categories of columns in the order of their codes. None takes those that the forest has.
+    classes : array-like of shape (K,), default=None
+        The classes of the model, for ``predictions`` and ``probabilities`` of the result.
+        :meth:`GRBBClassifier.on_demand <grbb_ext.estimators.GRBBClassifier.on_demand>` passes both.
     verbose : bool, default=True
         Draw a progress bar if prediction takes more than a few seconds.
 
@@ -109,6 +115,8 @@ class OnDemandPredictor:
     order: Literal["worth", "trees"] = "worth"
     batch_size: int = 16384
     on_error: Literal["raise", "return"] = "raise"
+    categories: Mapping[Any, Sequence[Any]] | None = None
+    classes: ArrayLike | None = None
     verbose: bool = True
 
     def __post_init__(self) -> None:
@@ -127,7 +135,13 @@ class OnDemandPredictor:
         self.batch_size = positive_int(self.batch_size, "batch_size")
         self.costs = self.costs.bind(self.forest)
         self.fetch, self._derive = dict(self.fetch), dict(self.derive or {})
-        self._categories = column_categories(self.forest) or {}
+        self._categories = self._read_categories()
+        self._classes = None if self.classes is None else np.asarray(self.classes)
+        if self._classes is not None and self._classes.size != max(self.forest.n_outputs, 2):
+            raise ValueError(
+                f"classes has {self._classes.size} entries, but the forest has {self.forest.n_outputs} outputs. Pass "
+                "those of the model, in the order of its scores."
+            )
         self._unseen: Unseen = "error" if self.forest.library == "xgboost" else "missing"
         self._check_callables()
 
@@ -139,8 +153,8 @@ class OnDemandPredictor:
         rows : array-like of shape (N,)
             Row ids, each once: numbers or text that the sources accept.
         free : mapping, frame or array-like of shape (N, d), default=None
-            Features that need no source: columns by name, or an array with all columns of the model, of which only the
-            free ones are read. Not needed where the forest uses none.
+            Features that need no source: columns by name, or rows with all columns of the model, as for its
+            prediction, of which only the free ones are read. Not needed where the forest uses none.
 
         Returns
         -------
@@ -155,12 +169,12 @@ class OnDemandPredictor:
         ids = np.asarray(rows)
         n_batches = max(-(-ids.size // self.batch_size), 1)
         batches = list(progress(self.iterate(ids, free), n_batches, "predicting on demand", self.verbose))
-        joined = {
+        joined: dict[str, Any] = {
             name: np.concatenate([getattr(batch, name) for batch in batches])
             for name in ("rows", "raw_scores", "status", "trees", "fetched", "spent")
         }
         errors = tuple(error for batch in batches for error in batch.errors)
-        result = OnDemandResult(**joined, sources=self.costs.sources, errors=errors)
+        result = replace(batches[0], **joined, errors=errors)
         if result.errors and self.on_error == "raise":
             first, *others = result.errors
             more = f" ({len(others)} more failures in .result.errors)" if others else ""
@@ -204,7 +218,19 @@ class OnDemandPredictor:
                 spent=self.costs.spent(batch.fetched),
                 sources=self.costs.sources,
                 errors=tuple(batch.errors),
+                classes=self._classes,
+                decision_threshold=self.decision_threshold,
             )
+
+    def _read_categories(self) -> dict[int, tuple[Any, ...]]:
+        """Return the categories by position of the column."""
+        if self.categories is None:
+            return column_categories(self.forest) or {}
+        place = {name: j for j, name in enumerate(self.costs.features)}
+        for name in self.categories:
+            if name not in place:
+                raise ValueError(unknown_name(name, self.costs.features, "feature"))
+        return {place[name]: tuple(listed) for name, listed in self.categories.items()}
 
     def _check_callables(self) -> None:
         """Refuse unknown and missing sources before anything is paid."""
@@ -230,17 +256,17 @@ class OnDemandPredictor:
         names = [self.costs.features[j] for j in wanted]
         if free is None:
             raise ValueError(f"The forest uses {shorten(names)}, which need no source: pass them as free=.")
-        if isinstance(free, Mapping) or is_frame(free, "free"):
-            given = by_name(free, "free")
-            absent = [name for name in names if name not in given]
-            if absent:
-                raise ValueError(f"free lacks {shorten(absent)}, which the forest uses and no source returns.")
+        given = by_name(free, "free") if isinstance(free, Mapping) or is_frame(free, "free") else {}
+        absent = [name for name in names if name not in given]
+        if not absent:
             columns = {
                 j: read_column(given[name], f"Column {name!r} of free", self._categories.get(j), self._unseen)
                 for j, name in zip(wanted, names, strict=True)
             }
+        elif isinstance(free, Mapping) or (given and len(given) != self.forest.n_features):
+            raise ValueError(f"free lacks {shorten(absent)}, which the forest uses and no source returns.")
         else:
-            schema = Schema(tuple(self._categories), self._categories)
+            schema = Schema(tuple(self._categories), self._categories, self.forest.feature_names if given else None)
             table = read_table(free, schema=schema, unseen=self._unseen, name="free")
             if table.values.shape != (n, self.forest.n_features):
                 raise ValueError(

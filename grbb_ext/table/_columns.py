@@ -194,7 +194,7 @@ def check_magnitude(values: Any, what: str) -> None:
 def read_column(
     values: Any, label: str, categories: tuple[Any, ...] | None = None, unseen: Unseen = "missing"
 ) -> NDArray[np.float64]:
-    """Read one column as :func:`read_table` does.
+    """Read one column as :func:`read_table` does with the columns of a frame.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def read_column(
     label : str
         For messages.
     categories : tuple or None, default=None
-        Categories that the column had in training. Numbers are codes then.
+        Categories that the column had in training. Values are categories then, never codes.
     unseen : {"error", "missing"}, default="missing"
         What to do with other categories.
 
@@ -212,10 +212,17 @@ def read_column(
     ndarray of shape (N,)
         Numbers, or codes; NaN where missing.
 
+    Raises
+    ------
+    ValueError
+        If the column held text and numbers come, which may be codes of another order.
+
     Examples
     --------
     >>> read_column(["red", None, "blue"], "Column 'color'", ("blue", "red")).tolist()
     [1.0, nan, 0.0]
+    >>> read_column([30, 10], "Column 'district'", (10, 20, 30)).tolist()
+    [2.0, 0.0]
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{label} is masked, and masks are not read. Use .filled(np.nan): NaN is a missing value.")
@@ -225,6 +232,13 @@ def read_column(
     read = as_numbers_or_categories(values, False, label)
     if isinstance(read, Categories):
         return known_codes(read, categories, unseen, label)
-    numbers = read.astype(np.float64)[:, None]
-    check_numbers(numbers, lambda j: label)
-    return np.asarray(numbers[:, 0] if categories is None else check_codes(numbers, 0, categories, unseen, label)[:, 0])
+    numbers = read.astype(np.float64)
+    if categories is None:
+        check_numbers(numbers[:, None], lambda j: label)
+        return numbers
+    if any(isinstance(category, (str, bytes)) for category in categories) and not np.isnan(numbers).all():
+        raise ValueError(
+            f"{label} is categorical, and numbers came. Pass its categories by name, such as {categories[0]!r}: codes "
+            "that were counted elsewhere may have another order."
+        )
+    return known_codes(_categories(numbers), categories, unseen, label)

@@ -6,6 +6,7 @@ import warnings
 
 import lightgbm as lgb
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import xgboost as xgb
@@ -183,6 +184,45 @@ def test_a_data_set_in_another_order_is_caught_by_its_labels(shuffled):
         xgb.train({"base_score": 0}, xgb.DMatrix(X[p], label=y[p]), 1, obj=obj)
     with pytest.raises(ValueError, match="may stand in another order"):
         lgb.train({"objective": obj, "verbosity": -1}, lgb.Dataset(X[p], label=y[p]), 1)
+
+
+def test_another_order_is_caught_in_every_way_to_start(shuffled):
+    X, y, obj, p = shuffled
+    margin = np.random.default_rng(0).normal(size=100)
+    named = {"objective": "binary:logistic", "base_score": 0.5}
+    first = xgb.train(named, xgb.DMatrix(X, label=y), 2, obj=obj)
+    for data, before in (
+        (xgb.DMatrix(X[p], label=y[p]), None),
+        (xgb.DMatrix(X[p], label=y[p]), first),
+        (xgb.DMatrix(X[p], label=y[p], base_margin=margin), None),
+        (xgb.QuantileDMatrix(X[p], label=y[p]), None),
+    ):
+        with pytest.raises(ValueError, match="may stand in another order"):
+            xgb.train(named, data, 1, obj=obj, xgb_model=before)
+    first = lgb.train({"objective": obj, "verbosity": -1}, lgb.Dataset(X, label=y), 2)
+    for start in ({"init_score": margin}, {"free_raw_data": False}):
+        before = None if "init_score" in start else first
+        with pytest.raises(ValueError, match="may stand in another order"):
+            lgb.train({"objective": obj, "verbosity": -1}, lgb.Dataset(X[p], label=y[p], **start), 1, init_model=before)
+
+
+def test_another_order_of_frames_text_classes_and_numbers(shuffled):
+    X, y, _, p = shuffled
+    names = np.array(["ham", "spam", None], dtype=object)[y]
+    text = grbb_objective(X, names, graph=KNNGraph(), teacher="graph", verbose=False)
+    xgb.train({"base_score": 0}, xgb.DMatrix(X, label=y), 1, obj=text)  # the numbers of the classes
+    with pytest.raises(ValueError, match="may stand in another order"):
+        xgb.train({"base_score": 0}, xgb.DMatrix(X[p], label=y[p]), 1, obj=text)
+    series = pd.Series(y, index=np.arange(500, 600))
+    lgb.train({"objective": text, "verbosity": -1}, lgb.Dataset(pd.DataFrame(X), label=series), 1)
+    with pytest.raises(ValueError, match="may stand in another order"):
+        lgb.train({"objective": text, "verbosity": -1}, lgb.Dataset(pd.DataFrame(X).iloc[p], label=series.iloc[p]), 1)
+    numbers = np.where(y < 0, np.nan, X[:, 0])
+    regression = grbb_objective(X, numbers, loss="squared_error", graph=KNNGraph(), teacher="graph", verbose=False)
+    filled = np.nan_to_num(numbers)
+    xgb.train({"base_score": 0}, xgb.DMatrix(X, label=filled), 1, obj=regression)
+    with pytest.raises(ValueError, match="may stand in another order"):
+        xgb.train({"base_score": 0}, xgb.DMatrix(X[p], label=filled[p]), 1, obj=regression)
 
 
 def test_labels_in_the_order_of_y_and_placeholders_are_fine(shuffled):

@@ -101,9 +101,16 @@ def test_a_source_that_raises_costs_only_its_rows():
     result = error.result
     assert result.status.tolist() == ["failed", "failed", "failed", "finished", "finished"]
     np.testing.assert_array_equal(result.raw_scores, [np.nan, np.nan, np.nan, *EXPECTED[3:]])
-    # what was asked is on the bill; hdl comes after chol and was not asked in vain
-    np.testing.assert_array_equal(result.spent, [7.0, 7.0, 7.0, 10.0, 10.0])
+    # a source that raised delivered nothing and is not on the bill; hdl comes after chol and was not asked in vain
+    np.testing.assert_array_equal(result.spent, [2.0, 2.0, 2.0, 10.0, 10.0])
+    assert result.rows_fetched() == {"draw": 5, "chol": 2, "hdl": 2, "other": 0}
     assert [str(e) for e in result.errors] == [str(error)]
+
+
+def test_an_answer_that_cannot_be_used_is_paid():
+    result = make({"chol": lambda rows: {"chol": ["high"] * len(rows)}}, on_error="return").predict(IDS, AGE)
+    assert result.status.tolist() == ["failed"] * 5
+    np.testing.assert_array_equal(result.spent, [7.0] * 5)
 
 
 def test_errors_can_be_returned():
