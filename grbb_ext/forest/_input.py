@@ -74,6 +74,14 @@ def _schema(forest: Forest, X: Any) -> Schema:
     if categories is None:
         found = read_table(X, min_rows=0).schema.categorical
         categories = {j: forest.categories[i] for i, j in enumerate(found) if i in forest.categories}
+    unreadable = [j for j in listed_categories(X) if categories.get(j) == ()]
+    if unreadable:
+        column = unreadable[0] if forest.feature_names is None else forest.feature_names[unreadable[0]]
+        raise ValueError(
+            f"The model has no readable names of the categories of column {column!r}: before 3.4 XGBoost damages names "
+            "that are not ASCII where it saves them. Pass their codes, numbered as the type of the column listed them "
+            "in training."
+        )
     if not categories:
         # Without stored names the codes of the type are what the model was trained on.
         categories = listed_categories(X)
