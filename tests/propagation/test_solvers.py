@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from grbb_ext import Harmonic, knn_graph
 from grbb_ext.graph import laplacian, normalized_laplacian
-from grbb_ext.propagation import SolverError
+from grbb_ext.propagation import PROPAGATIONS, SolverError
 from grbb_ext.propagation._solvers import ChebyshevPower, ConjugateGradientSolver, DirectSolver
 
 
@@ -79,3 +79,29 @@ def test_a_graph_beyond_the_tolerance_is_noticed():
     path = sp.csr_array(sp.diags_array([weights, weights], offsets=[1, -1]))
     with pytest.raises(SolverError, match=r"sum to 1 only within|stopped after"):
         Harmonic(solver="cg", tol=1e-4).operator(path, np.array([0, n - 1])).extend([0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "message"),
+    [
+        ("harmonic", [1.0, 1e-320, 1.0], "exactly singular"),
+        ("nonlocal", [1.0, 1e-320, 1.0], "exactly singular"),
+        ("poisson", [1.0, 1e-320, 1.0], "exactly singular"),
+        ("harmonic", [1e-310, 1e-310, 1e-310], "sum to 1 only within nan"),
+        ("poisson", [1e308, 1e308, 1e308], "not finite"),
+    ],
+)
+def test_what_a_direct_solve_cannot_do_is_refused_with_advice_that_helps(kind, weights, message):
+    # `operator` takes a graph as it is; `on` and the objective scale such weights and drop such edges before.
+    path = sp.csr_array(sp.diags_array([weights, weights], offsets=[1, -1]))
+    operator = PROPAGATIONS[kind].replace(solver="direct").operator(path, np.array([0, 1]))
+    with np.errstate(all="ignore"), pytest.raises(SolverError, match=f"{message}.*drop such edges") as refusal:
+        operator.extend([0.0, 1.0])
+    assert "solver='direct'" not in str(refusal.value)
+
+
+def test_rows_of_p_that_are_not_numbers_are_refused():
+    path = sp.csr_array(sp.diags_array([[1e-310] * 3, [1e-310] * 3], offsets=[1, -1]))
+    operator = Harmonic(solver="direct").operator(path, np.array([0, 1]))
+    with np.errstate(all="ignore"), pytest.raises(SolverError, match="sum to 1 only within nan"):
+        operator.dense()
