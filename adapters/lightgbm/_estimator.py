@@ -91,18 +91,27 @@ class LightGBMAdapter(WrappedBooster):
         score = watch(job, watched, metrics, ("early_stopping_round", patience))
         history: dict[str, dict[str, list[float]]] = {}
         params.pop("forcedbins_filename", None)  # bins are made, and LightGBM takes the name for a change of them
-        booster = train(
-            {**params, "objective": job.obj, "metric": "None"},
-            dtrain,
-            n_rounds,
-            valid_sets=watched or None,
-            valid_names=[f"validation_{i}" for i in range(len(watched))] or None,
-            feval=score if watched else None,
-            callbacks=[*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
-            costs=job.costs,
-            mu=job.mu,
-            budget=job.budget,
-        )
+        try:
+            booster = train(
+                {**params, "objective": job.obj, "metric": "None"},
+                dtrain,
+                n_rounds,
+                valid_sets=watched or None,
+                valid_names=[f"validation_{i}" for i in range(len(watched))] or None,
+                feval=score if watched else None,
+                callbacks=[*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
+                costs=job.costs,
+                mu=job.mu,
+                budget=job.budget,
+            )
+        except lgb.basic.LightGBMError as error:
+            if "best_split_info" not in str(error):
+                raise
+            # It estimates the rows of a leaf from their curvatures, and ends where the estimate is 0.
+            raise ValueError(
+                "LightGBM cannot split rows whose weights differ by this many orders of magnitude. Bring sample_weight "
+                "and class_weight within a factor of 1e12 of each other, or raise min_child_samples."
+            ) from error
         return _finish(booster, n_rounds, start, history)
 
     def raw_scores(
