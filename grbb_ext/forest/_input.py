@@ -75,7 +75,7 @@ def _schema(forest: Forest, X: Any) -> Schema:
         found = read_table(X, min_rows=0).schema.categorical
         categories = {j: forest.categories[i] for i, j in enumerate(found) if i in forest.categories}
     unreadable = [j for j in listed_categories(X) if categories.get(j) == ()]
-    if unreadable:
+    if unreadable and forest.library == "xgboost":
         column = unreadable[0] if forest.feature_names is None else forest.feature_names[unreadable[0]]
         raise ValueError(
             f"The model has no readable names of the categories of column {column!r}: before 3.4 XGBoost damages names "
