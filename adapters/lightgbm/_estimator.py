@@ -93,19 +93,28 @@ class LightGBMAdapter(WrappedBooster):
         score = watch(job, watched, metrics, ("early_stopping_round", patience))
         history: dict[str, dict[str, list[float]]] = {}
         params.pop("forcedbins_filename", None)  # bins are made, and LightGBM takes the name for a change of them
-        booster = train(
-            {**params, "objective": job.obj, "metric": "None"},
-            dtrain,
-            n_rounds,
-            valid_sets=watched or None,
-            valid_names=[f"validation_{i}" for i in range(len(watched))] or None,
-            feval=score if watched else None,
-            callbacks=[*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
-            costs=job.costs,
-            mu=job.mu,
-            budget=job.budget,
-            init_model=job.init_model,
-        )
+        try:
+            booster = train(
+                {**params, "objective": job.obj, "metric": "None"},
+                dtrain,
+                n_rounds,
+                valid_sets=watched or None,
+                valid_names=[f"validation_{i}" for i in range(len(watched))] or None,
+                feval=score if watched else None,
+                callbacks=[*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
+                costs=job.costs,
+                mu=job.mu,
+                budget=job.budget,
+                init_model=job.init_model,
+            )
+        except lgb.basic.LightGBMError as error:
+            if "best_split_info" not in str(error):
+                raise
+            # It estimates the rows of a leaf from their curvatures, and ends where the estimate is 0.
+            raise ValueError(
+                "LightGBM cannot split rows whose weights differ by this many orders of magnitude. Bring sample_weight "
+                "and class_weight within a factor of 1e12 of each other, or raise min_child_samples."
+            ) from error
         n_before = 0 if job.init_model is None else job.init_model.current_iteration()
         return _finish(add_link(booster, job.obj), n_before, n_rounds, start, history)
 

@@ -127,6 +127,14 @@ def _saved(folder: Path) -> dict[str, tuple[Any, Any]]:
     return models
 
 
+def _copied(folder: Path, names: list[str], rng: np.random.Generator) -> tuple[str, Path]:
+    """Draw a saved model; return its name and the path of a fresh copy, to be changed."""
+    name, path = str(rng.choice(names)), folder / "copy"
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(folder / name, path)
+    return name, path
+
+
 def forged_folders(folder: Path) -> Case:
     """Mutated boosters and JSON with renewed checksums: refused, or a model that agrees with its own file."""
     from dataclasses import replace
@@ -137,11 +145,8 @@ def forged_folders(folder: Path) -> Case:
     models = _saved(folder)
 
     def case(rng: np.random.Generator) -> tuple[str, str]:
-        name = str(rng.choice(list(models)))
+        name, path = _copied(folder, list(models), rng)
         _, rows = models[name]
-        path = folder / "forged"
-        shutil.rmtree(path, ignore_errors=True)
-        shutil.copytree(folder / name, path)
         document, data = read_folder(path)
         if rng.random() < 0.5:
             data = damaged(data, rng)
@@ -179,11 +184,8 @@ def damaged_folders(folder: Path) -> Case:
     models = _saved(folder)
 
     def case(rng: np.random.Generator) -> tuple[str, str]:
-        name = str(rng.choice(list(models)))
+        name, path = _copied(folder, list(models), rng)
         model, rows = models[name]
-        path = folder / "damaged"
-        shutil.rmtree(path, ignore_errors=True)
-        shutil.copytree(folder / name, path)
         file = path / str(rng.choice([entry.name for entry in path.iterdir()]))
         file.write_bytes(damaged(file.read_bytes(), rng))
         try:

@@ -242,8 +242,9 @@ def stop_reason(ledger: Ledger, mu: float, n_rounds: int) -> str:
     """
     prices = ledger.marginals()
     unpaid = prices > 0
-    bought = f"the {ledger.used.sum()} features bought"
-    start = f"Training with costs ended after {n_rounds} rounds: no split on {bought} helps, "
+    n_bought = int(ledger.used.sum())
+    rounds, bought = f"{n_rounds} round{'s' * (n_rounds != 1)}", f"{n_bought} feature{'s' * (n_bought != 1)}"
+    start = f"Training with costs ended after {rounds}: no split on the {bought} bought helps, "
     if not unpaid.any():
         return start + "and all features are paid."
     if not (ledger.affordable() & unpaid).any():

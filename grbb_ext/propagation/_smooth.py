@@ -16,7 +16,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext._progress import row_blocks
 from grbb_ext.graph import normalized_laplacian
 from grbb_ext.propagation._base import COLUMNS_PER_BLOCK, Apply, Propagation, PropagationSpec
-from grbb_ext.propagation._solvers import ChebyshevPower
+from grbb_ext.propagation._solvers import ChebyshevPower, SolverError
 
 _LARGEST_TAU = 0.05
 _SMALLEST_TAU = 1e-5
@@ -96,9 +96,17 @@ class SmoothPropagation(Propagation):
             K_ll[:, block] = rough(np.eye(n)[:, block])[self.labeled]
 
         self._each_block(fill, "smooth kernel")
-        scale = 1.0 / float(K_ll.diagonal().mean())
-        K_ll = scale * 0.5 * (K_ll + K_ll.T)
-        return Kernel(tau, scale, power, K_ll, cho_factor(K_ll + self.spec.noise * np.eye(n)))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # what is not finite is refused
+            scale = float(1.0 / K_ll.diagonal().mean())
+            K_ll = scale * 0.5 * (K_ll + K_ll.T)
+        try:
+            factor = cho_factor(K_ll + self.spec.noise * np.eye(n))
+        except ValueError as error:  # not finite, or not positive definite: both are that to scipy
+            raise SolverError(
+                f"The kernel with tau={tau:.3g}, power={power} and tol={self.spec.tol:.3g} is beyond double "
+                "precision. Pass a larger tau, a smaller power or a smaller tol."
+            ) from error
+        return Kernel(tau, scale, power, K_ll, factor)
 
     @property
     def _by_chebyshev(self) -> bool:
@@ -159,10 +167,10 @@ class SmoothPropagation(Propagation):
         _ = self._kernel
 
         def fill(block: slice) -> None:
-            product[:, block] = power(values[:, block])
+            # Scaled before it is stored: the power alone may be too large for single precision.
+            product[:, block] = self._kernel.scale * power(values[:, block])
 
         self._each_block(fill, "kernel product", row_blocks(values.shape[1], width))
-        product *= self._kernel.scale
         return product
 
     @cached_property

@@ -8,14 +8,22 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from grbb_ext.losses import Loss, SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective, check_raw_scores
 from grbb_ext.propagation import HarmonicPropagation, SmoothPropagation
-from grbb_ext.variance._prior import Array, GraphPrior, Index, KernelPrior, LaplacianPrior, scaled_factor
+from grbb_ext.variance._prior import (
+    Array,
+    GraphPrior,
+    Index,
+    KernelPrior,
+    LaplacianPrior,
+    information_factor,
+    scaled_factor,
+)
 
 Curvature = Literal["logistic", "paper"]
 
@@ -248,7 +256,7 @@ def _laplace(K: Array, y: Array, w: Array, alpha: Array) -> float:
 
 def _restricted(K: Array, t: Array, w: Array) -> tuple[float, float]:
     """Return the restricted log likelihood of values t, and the noise variance that maximises it."""
-    factor = cho_factor(K + np.diag(1.0 / w))
+    factor = information_factor(K + np.diag(1.0 / w))
     ones = np.ones_like(t)
     weight_of_mean = float(ones @ cho_solve(factor, ones))
     centered = t - float(ones @ cho_solve(factor, t)) / weight_of_mean

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from grbb_ext._progress import progress, row_blocks
 from grbb_ext.graph import laplacian
@@ -21,6 +21,7 @@ from grbb_ext.propagation import (
     HarmonicPropagation,
     Propagation,
     SmoothPropagation,
+    SolverError,
 )
 
 Array = NDArray[np.float64]
@@ -175,7 +176,30 @@ def scaled_factor(K: Array, root: Array) -> tuple[Array, bool]:
     B = K * root
     B *= root[:, None]
     B.flat[:: root.size + 1] += 1.0
-    factor: tuple[Array, bool] = cho_factor(B, overwrite_a=True, check_finite=False)
+    return information_factor(B)
+
+
+def information_factor(information: Array) -> tuple[Array, bool]:
+    """Return the Cholesky factor of an information matrix, for `cho_solve`; the matrix is overwritten.
+
+    Raises
+    ------
+    SolverError
+        If it is not positive definite in double precision.
+
+    Examples
+    --------
+    >>> information_factor(np.array([[4.0]]))[0].tolist()
+    [[2.0]]
+    """
+    try:
+        factor: tuple[Array, bool] = cho_factor(information, overwrite_a=True, check_finite=False)
+    except LinAlgError as error:
+        raise SolverError(
+            f"The variance cannot be computed in double precision ({error}): the curvatures of the labelled rows, or "
+            "they and lam times the graph, differ by too many orders of magnitude. Pass another lam, or sample weights "
+            "that differ less."
+        ) from error
     return factor
 
 
@@ -243,7 +267,7 @@ class LaplacianPrior(GraphPrior):
 
     def inner(self, delta: Array, lam: float) -> Inner:
         """Return inverse(S), twice."""
-        inverse = _inverse(cho_factor(np.diag(delta) + lam * self.schur))
+        inverse = _inverse(information_factor(np.diag(delta) + lam * self.schur))
         return Inner(inverse, inverse)
 
     def residual_product(self, Z: Array) -> Array:
@@ -275,7 +299,7 @@ class LaplacianPrior(GraphPrior):
         information = lam * self._L.toarray()[np.ix_(reach, reach)]
         at = np.searchsorted(reach, self.labeled)
         information[at, at] += delta
-        return np.asarray(cho_solve(cho_factor(information), np.eye(reach.size)))
+        return np.asarray(cho_solve(information_factor(information), np.eye(reach.size)))
 
     @cached_property
     def _labeled_inverse(self) -> Array:
@@ -371,7 +395,7 @@ class KernelPrior(GraphPrior):
         half = self._root_of_kernel / np.sqrt(lam)
         at_labels = half[np.searchsorted(np.flatnonzero(self.reachable), self.labeled)]
         information = np.eye(half.shape[1]) + at_labels.T @ (delta[:, None] * at_labels)
-        return np.asarray(half @ cho_solve(cho_factor(information), half.T))
+        return np.asarray(half @ cho_solve(information_factor(information), half.T))
 
     @cached_property
     def _root_of_kernel(self) -> Array:

@@ -62,3 +62,12 @@ def test_purchases_of_rows_with_tiny_weights_are_seen() -> None:
     used = set(model.booster_.trees_to_dataframe()["split_feature"].dropna())
     assert used
     assert used == {f"Column_{j}" for j in np.flatnonzero(model.ledger_.used)}
+
+
+def test_weights_that_lightgbm_fails_on_are_refused_with_advice() -> None:
+    random = np.random.default_rng(0)
+    X, y, weight = random.normal(size=(120, 1)), np.arange(120) % 40, 10.0 ** random.uniform(-30, 25, 120)
+    booster = LGBMClassifier(n_estimators=5, min_child_samples=1, n_jobs=1)
+    with pytest.raises(ValueError, match="Bring sample_weight and class_weight within a factor of 1e12"):
+        GRBBClassifier(booster, rule="labeled").fit(X, y, sample_weight=weight)
+    GRBBClassifier(booster, rule="labeled").fit(X, y, sample_weight=np.clip(weight, 1e-6, 1e6))

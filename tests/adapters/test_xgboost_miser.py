@@ -288,7 +288,7 @@ def test_a_budget_of_nothing_ends_after_one_leaf_with_one_message(caplog):
     assert booster.num_boosted_rounds() == 1
     assert "leaf" in json.loads(dump(booster)[0])
     message = (
-        "Training with costs ended after 1 rounds: no split on the 0 features bought helps, and the cheapest of the 6 "
+        "Training with costs ended after 1 round: no split on the 0 features bought helps, and the cheapest of the 6 "
         "others costs 3 while 2 of the budget of 2 is left."
     )
     assert caplog.messages == [message]

@@ -112,6 +112,15 @@ def test_sharpening_leaves_ties_alone(sharpen):
     assert_allclose(obj.targets_, [0, 0.5, 1])
 
 
+@pytest.mark.parametrize("sharpen", [100, 1100, 1e6])
+def test_sharpening_leaves_ties_of_three_classes_alone(sharpen):
+    # The last row has an edge to one row of each class.
+    W = np.zeros((4, 4))
+    W[3, :3] = W[:3, 3] = 1.0
+    obj = grbb_objective(None, [0, 1, 2, -1], graph=W, teacher=Committee(sharpen=sharpen), verbose=False)
+    assert_allclose(obj.targets_, np.vstack([np.eye(3), np.full(3, 1 / 3)]))
+
+
 def test_weights_that_multiply_beyond_single_precision_are_refused():
     y, weight = [0, -1, 1], [1e25, 1e25, 1.0]
     for rule in ("paper", "corrected"):

@@ -57,6 +57,25 @@ def test_the_forest_has_fewer_trees_beyond_32_outputs(n_classes, n_trees):
     assert len(ForestExpert.fit(read_table(X), read_labels(y)).trees) == n_trees
 
 
+@pytest.mark.parametrize("n_classes", [40, 300])
+def test_trees_on_all_rows_have_at_most_32_outputs_and_leaves_hold_a_bounded_number_of_values(monkeypatch, n_classes):
+    X, _, y = blobs(n_classes)
+    fitted = []
+    fit = ExtraTreesRegressor.fit
+
+    def counting(self, X, y, *args, **settings):
+        fitted.append((X.shape[0], y.shape[1] * self.n_estimators))
+        return fit(self, X, y, *args, **settings)
+
+    monkeypatch.setattr(ExtraTreesRegressor, "fit", counting)
+    grbb_objective(X, y, graph=SETTINGS)
+    on_all, on_labels = ([work for n, work in fitted if n == rows] for rows in (600, 300))
+    assert on_all
+    assert max(on_all) <= 32 * SETTINGS.n_trees
+    assert on_labels
+    assert max(on_labels) <= max(32 * 200, 25 * n_classes)
+
+
 def test_a_hundred_classes_are_told_apart_as_well_as_without_bounds(monkeypatch):
     X, truth, y = blobs(100, n_rows=1000, n_labels=400)
     unlabeled = y < 0

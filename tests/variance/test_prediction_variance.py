@@ -10,8 +10,9 @@ from scipy.special import expit, softmax
 
 from grbb_ext import grbb_objective
 from grbb_ext.objective import UnreachableRowsWarning
-from grbb_ext.propagation import PROPAGATIONS
+from grbb_ext.propagation import PROPAGATIONS, SolverError
 from grbb_ext.variance import VacuousVarianceWarning, prediction_variance
+from grbb_ext.variance._prior import information_factor
 
 KINDS = ["sandwich", "fisher"]
 OPERATORS = ["harmonic", "nonlocal", "poisson", "smooth"]
@@ -358,3 +359,14 @@ def test_auto_takes_probes_where_the_exact_form_is_too_much_work(monkeypatch):
     for limit, method in ((work, "schur"), (work - 1, "stochastic")):
         monkeypatch.setattr("grbb_ext.variance._prediction_variance._WORK_UP_TO", limit)
         assert prediction_variance(obj, H, lam=1.0).method == method
+
+
+def test_curvatures_beyond_double_precision_are_refused_with_advice():
+    W, y, labeled, H, _ = random_problem(2)
+    weight = np.ones(y.size)
+    weight[labeled[::2]], weight[labeled[1::2]] = 1e25, 1e-25
+    obj = grbb_objective(None, y, graph=W, sample_weight=weight)
+    with pytest.raises(SolverError, match="Pass another lam, or sample weights that differ less"):
+        prediction_variance(obj, H, lam=1.0)
+    with pytest.raises(SolverError, match="Pass another lam"):
+        information_factor(np.ones((2, 2)))
