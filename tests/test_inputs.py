@@ -259,7 +259,7 @@ def by_dask(client: Any, X: Any) -> Any:
     frame = isinstance(X, pd.DataFrame)
     rows = dd.from_pandas(X, npartitions=2) if frame else da.from_array(X, chunks=(N // 2, -1))
     params = {"max_depth": 3, "nthread": 1}
-    model = train(client, params, rows, Y, num_boost_round=2, graph="knn", enable_categorical=frame)
+    model = train(client, params, rows, Y, num_boost_round=2, **GRAPH_ALONE)
     return model["booster"].predict(xgb.DMatrix(X, enable_categorical=frame), output_margin=True)
 
 

@@ -1,15 +1,14 @@
-"""The labelled rows, collected from all partitions; and metrics over the rows of all workers."""
+"""The labelled rows, collected from all partitions; and the labels of evaluation sets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
-import xgboost as xgb
 from numpy.typing import NDArray
 
-from grbb_ext.adapters.dask._objective import LabeledRows, sum_over_workers
+from grbb_ext.adapters.dask._objective import LabeledRows
 from grbb_ext.adapters.dask._parts import Parts, Pieces, part_table
 from grbb_ext.adapters.dask._rows import Ids, ids_message
 from grbb_ext.labels import (
@@ -22,7 +21,6 @@ from grbb_ext.labels import (
     mixed_weight,
     read_labels,
 )
-from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.table import Schema, Table, stack_tables
 
 
@@ -96,58 +94,42 @@ def _labeled(y: NDArray[Any], ids: Ids, weight: Any, piece: Any, schema: Schema,
     return ids[here], y[here], np.ones(here.size) if weight is None else weight[here], features
 
 
-MetricName = Literal["loss", "error", "rmse"]
+#: XGBoost's own names of the metrics that are means over rows, by loss.
+METRICS = {
+    "logistic": {"loss": "logloss", "error": "error"},
+    "softmax": {"loss": "mlogloss", "error": "merror"},
+    "squared_error": {"loss": "rmse", "rmse": "rmse"},
+}
 
 
-@dataclass(frozen=True)
-class WorkerMetric:
-    """A ``custom_metric`` for ``xgboost.dask.train``: the mean over all workers' labelled rows.
+def metric_name(asked: str, labels: Labels) -> str:
+    """Return what XGBoost calls a metric.
 
-    XGBoost averages the workers' values of a custom metric, whatever their rows weigh. Here each worker returns the
-    mean over all, so that this average changes nothing.
-
-    Attributes
-    ----------
-    labels : Labels
-        Of the training.
-    name : {"loss", "error", "rmse"}
-        What is averaged.
+    Examples
+    --------
+    >>> from grbb_ext.labels import read_labels
+    >>> metric_name("loss", read_labels([0, 1, -1]))
+    'logloss'
     """
-
-    labels: Labels
-    name: MetricName
-
-    def __post_init__(self) -> None:
-        if self.name != "loss" and (self.name == "rmse") != isinstance(self.labels.loss, SquaredErrorLoss):
-            raise ValueError(f"eval_metric={self.name!r} does not suit the loss {self.labels.loss.name!r}.")
-
-    def __call__(self, raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[str, float]:
-        """Return name and value."""
-        labels = self.labels
-        code = data.get_label()
-        keep = code >= 0 if labels.classes is not None else np.ones(code.size, dtype=bool)
-        H = np.asarray(raw_scores, dtype=np.float64).reshape(code.size, *labels.targets.shape[1:])[keep]
-        code = code[keep]
-        if self.name == "rmse":
-            rows = (H - code) ** 2
-        elif self.name == "error":
-            rows = (H.argmax(axis=1) if H.ndim == 2 else H > 0) != code
-        else:
-            rows = labels.loss.value(H, code if H.ndim == 1 else np.eye(H.shape[1])[code.astype(np.intp)])
-        total, count = sum_over_workers(np.array([float(rows.sum()), float(code.size)]))
-        if count == 0:
-            raise ValueError("The evaluation set has no labelled row.")
-        mean = float(total / count)
-        if self.name == "loss":
-            return labels.loss.name, mean
-        return self.name, mean**0.5 if self.name == "rmse" else mean
+    known = METRICS[labels.loss.name]
+    if asked not in (*known, *known.values()):
+        raise ValueError(
+            f"eval_metric={asked!r} does not suit the loss {labels.loss.name!r} on many machines: use one of "
+            f"{[*known]}. Others are no means over rows, and cannot be put together from the workers' parts."
+        )
+    return known.get(asked, asked)
 
 
-def evaluation_labels(y: NDArray[Any], labels: Labels) -> NDArray[np.float32]:
-    """Return labels as XGBoost takes them: numbers of classes, -1 where there is none; or values."""
-    if labels.classes is None:
-        return y.astype(np.float32)
-    code = np.full(y.shape[0], -1, dtype=np.float32)
+def evaluation_fields(parts: Parts, y: Any, labels: Labels) -> dict[str, Any]:
+    """Return labels and weights of an evaluation set as XGBoost takes them: rows without a label weigh 0."""
+    blocks = parts.client.map(_evaluated, parts.align(y, "y of an evaluation set"), labels=labels, pure=False)
+    if not any(parts.client.gather(parts.client.map(lambda block: bool(block[1].any()), blocks, pure=False))):
+        raise ValueError("The evaluation set has no labelled row.")
+    return {name: parts.series(blocks, itemgetter(part)) for part, name in enumerate(("label", "weight"))}
+
+
+def _evaluated(y: NDArray[Any], labels: Labels) -> tuple[NDArray[Any], NDArray[Any]]:
     known = ~is_unlabeled(y, labels.unlabeled)
-    code[known] = encode(y[known], labels.classes)
-    return code
+    values = np.zeros(y.shape[0])
+    values[known] = y[known] if labels.classes is None else encode(y[known], labels.classes)
+    return values, known.astype(np.float32)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +16,11 @@ from numpy.typing import NDArray
 from grbb_ext._progress import row_blocks, warn_caller
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._parts import Parts, part_table
-from grbb_ext.adapters.dask._rows import Ids, keep_rows
+from grbb_ext.adapters.dask._rows import keep_rows
 from grbb_ext.graph import laplacian
-from grbb_ext.labels import Labels, class_weights, mixed_weight
 from grbb_ext.objective import Recipe, UnreachableRowsWarning
-from grbb_ext.propagation import AnchorNodes, Propagation, node_matrix
-from grbb_ext.rules import Targets
+from grbb_ext.propagation import AnchorNodes, Propagation
 from grbb_ext.table import Schema, Table, stack_tables
-from grbb_ext.teacher import centered_labels, finish_targets, sharpened
 
 Float32 = NDArray[np.float32]
 
@@ -39,7 +34,6 @@ def spread_by_graph(
     client: distributed.Client,
     W: sp.csr_array,
     objective: WorkerObjective,
-    labels: Labels,
     recipe: Recipe,
     folder: Path | None,
     n_jobs: int | None = None,
@@ -47,9 +41,8 @@ def spread_by_graph(
 ) -> tuple[WorkerObjective, int]:
     """Make the operator on a graph, and hand its rows to the workers.
 
-    For ``"targets"`` the client propagates the labels, a few right-hand sides, and sends each row its target. For
-    ``"paper"`` and ``"corrected"`` every worker gets the graph and solves for some columns of P; dask then cuts the
-    columns into rows. The client holds the graph, never P.
+    Every worker gets the graph and solves for some columns of P; dask then cuts the columns into rows. The client holds
+    the graph, never P.
 
     Parameters
     ----------
@@ -59,8 +52,6 @@ def spread_by_graph(
         The affinity.
     objective : WorkerObjective
         Without anything of the graph.
-    labels : Labels
-        Of the labelled rows, in the order of their ids.
     recipe : Recipe
         The options of the objective.
     folder : Path or None
@@ -83,16 +74,9 @@ def spread_by_graph(
     operator = recipe.propagation.operator(W, labeled, n_jobs=n_jobs, verbose=verbose)
     unreachable = np.flatnonzero(~operator.reachable).astype(np.int64)
     _warn_unreachable(unreachable.size, operator.n_rows)
-    names: tuple[str, ...]
-    if isinstance(recipe.rule, Targets):
-        values, _ = centered_labels(labels.targets, labels.loss)
-        targets, weight = _targets(operator.extend(values), 0, operator.reachable, labels, labeled, recipe)
-        cuts = _cuts(client, operator.n_rows, 4 * (1 + targets[0].size))
-        blocks, names = client.scatter([(targets[rows], weight[rows]) for rows in cuts]), ("targets", "weight")
-    else:
-        cuts = _cuts(client, operator.n_rows, 4 * labeled.size)
-        blocks, names = _operator_blocks(client, operator, cuts), ("P",)
-    rows = keep_rows(client, blocks, [cut.stop - cut.start for cut in cuts], names, folder)
+    cuts = _cuts(client, operator.n_rows, 4 * labeled.size)
+    blocks = _operator_blocks(client, operator, cuts)
+    rows = keep_rows(client, blocks, [cut.stop - cut.start for cut in cuts], ("P",), folder)
     return replace(objective, rows=rows, unreachable=unreachable), unreachable.size
 
 
@@ -135,45 +119,10 @@ def _columns(operator: Propagation, some: slice) -> Float32:
     return np.maximum(P, 0.0) if operator.stochastic else P
 
 
-def _targets(
-    extended: NDArray[np.float64], start: int, reachable: NDArray[np.bool_], labels: Labels, ids: Ids, recipe: Recipe
-) -> tuple[Float32, Float32]:
-    """Turn extended labels of rows, the ids of which begin at `start`, into targets and weights, as one machine does.
-
-    Parameters
-    ----------
-    extended : ndarray of shape (rows,) or (rows, K)
-        The extension of the centred labels.
-    start : int
-        The first id.
-    reachable : ndarray of bool of shape (rows,)
-        Rows that some label reaches.
-    labels : Labels
-        Of the labelled rows.
-    ids : ndarray of int64
-        Ids of the labelled rows.
-    recipe : Recipe
-        The options of the objective.
-    """
-    assert isinstance(recipe.rule, Targets)
-    _, mean = centered_labels(labels.targets, labels.loss)
-    q = finish_targets(extended, mean, labels.loss)
-    if labels.classes is not None:
-        power = getattr(recipe.teacher, "sharpen", 1.0)
-        q = sharpened(q, 1.0 if isinstance(power, str) else power, recipe.rule.hard)
-    here = np.flatnonzero((ids >= start) & (ids < start + q.shape[0]))
-    q[ids[here] - start] = labels.targets[here]
-    of_class = class_weights(recipe.class_weight, labels)
-    weight = np.ones(q.shape[0]) if of_class is None else mixed_weight(q, of_class)
-    weight[~reachable] = 0.0
-    return q.astype(np.float32), weight.astype(np.float32)
-
-
 def spread_by_anchors(
     parts: Parts,
     X_l: Table,
     objective: WorkerObjective,
-    labels: Labels,
     recipe: Recipe,
     folder: Path | None,
     *,
@@ -183,9 +132,8 @@ def spread_by_anchors(
 ) -> tuple[WorkerObjective, int]:
     """Make anchors from a sample, and let the workers find those of their rows.
 
-    For ``"targets"`` the labels are propagated to the anchors, and each worker makes the targets of its rows from
-    these. For ``"paper"`` and ``"corrected"`` each row keeps its anchors and their shares, 8 bytes each; the product
-    with the operator on the anchors is done anew on all workers in each round.
+    Each row keeps its anchors and their shares, 8 bytes each; the product with the operator on the anchors is done anew
+    on all workers in each round.
 
     Parameters and results are those of :func:`spread_by_graph`; `parts` are all rows, `X_l` are the labelled ones.
     """
@@ -206,17 +154,8 @@ def spread_by_anchors(
     reached = client.gather(client.map(lambda block: int(block[1].any(axis=1).sum()), blocks, pure=False))
     n_unreachable = parts.n_rows - sum(reached)
     _warn_unreachable(n_unreachable, parts.n_rows)
-    names = ("index", "share")
-    if isinstance(recipe.rule, Targets):
-        values, _ = centered_labels(labels.targets, labels.loss)
-        make = partial(_targets, labels=labels, ids=objective.labeled.ids, recipe=recipe)
-        on_nodes, make_there = client.scatter([anchors.operator.extend(values), make])
-        blocks = client.map(_anchor_targets, blocks, parts.starts, on_nodes=on_nodes, make=make_there, pure=False)
-        names = ("targets", "weight")
-    else:
-        objective = replace(objective, P_nodes=anchors.operator.dense())
-    rows = keep_rows(client, blocks, parts.lengths, names, folder)
-    return replace(objective, rows=rows), n_unreachable
+    rows = keep_rows(client, blocks, parts.lengths, ("index", "share"), folder)
+    return replace(objective, rows=rows, P_nodes=anchors.operator.dense()), n_unreachable
 
 
 def _sample(parts: Parts, size: int, seed: int) -> Table:
@@ -237,12 +176,3 @@ def _draw(piece: Any, size: int, seed: int, schema: Schema) -> Table:
 
 def _nearest(piece: Any, schema: Schema, anchors: AnchorNodes) -> tuple[NDArray[np.int32], Float32]:
     return anchors.nearest(part_table(piece, schema))
-
-
-def _anchor_targets(
-    block: tuple[NDArray[np.int32], Float32], start: int, on_nodes: NDArray[np.float64], make: Callable[..., Any]
-) -> Any:
-    """Return targets and weights of the rows of a partition, the ids of which begin at `start`."""
-    index, share = block
-    extended = np.asarray(node_matrix(index, share, on_nodes.shape[0]) @ on_nodes)
-    return make(extended, start, share.any(axis=1))

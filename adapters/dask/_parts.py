@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import dask.dataframe as dd
 import distributed
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._rows import LARGEST_ID, Ids, split_ids
@@ -31,11 +32,11 @@ class Parts:
     client : distributed.Client
         The cluster.
     X : dask Array or DataFrame
-        The features, persisted.
+        The features, persisted; without empty partitions.
     pieces : sequence of Future
         The partitions.
-    given : list of int
-        Rows of the partitions that were given. Empty ones are not among `X` and `pieces`.
+    lengths : list of int
+        Their rows, at least one each.
     schema : Schema
         What the columns mean, in all partitions.
     """
@@ -43,18 +44,13 @@ class Parts:
     client: distributed.Client
     X: Any
     pieces: Pieces
-    given: list[int]
+    lengths: list[int]
     schema: Schema
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """N."""
-        return sum(self.given)
-
-    @cached_property
-    def lengths(self) -> list[int]:
-        """Rows of the partitions, at least one each."""
-        return [n for n in self.given if n]
+        return sum(self.lengths)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -63,6 +59,10 @@ class Parts:
 
     def align(self, values: Any, name: str) -> Pieces:
         """Return values of the rows, given in the order of X, as arrays cut like X.
+
+        Dask reads as many files into a partition as their columns suggest, so that two columns of one frame may come
+        in other partitions than twenty. Values are therefore cut again, by position; the index of a Series has to be
+        that of X.
 
         Parameters
         ----------
@@ -74,30 +74,28 @@ class Parts:
         if isinstance(values, dd.DataFrame):
             raise ValueError(f"{name} must be one column: pass a Series, such as frame[{name!r}].")
         if not isinstance(values, dd.Series | da.Array):
-            host = np.asarray(values)
+            host = _values(values) if isinstance(values, pd.Series) else np.asarray(values)
             if host.ndim != 1 or host.shape[0] != self.n_rows:
                 raise ValueError(_mismatch(name, f"shape {host.shape}", f"({self.n_rows},)"))
             return list(self.client.scatter(np.split(host, self.starts[1:])))
         if values.ndim != 1:
             raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {values.shape}.")
-        n_given = len(self.given)
-        if isinstance(values, dd.Series) and values.npartitions != n_given:
-            raise ValueError(_mismatch(name, f"{values.npartitions} partitions", f"{n_given}"))
-        if isinstance(values, da.Array) and not (np.isnan(values.shape[0]) and values.npartitions == n_given):
-            if np.isnan(values.shape[0]):
-                values = values.persist()
-                values.compute_chunk_sizes()
-            if values.shape[0] != self.n_rows:
-                raise ValueError(_mismatch(name, f"{values.shape[0]} rows", f"{self.n_rows}"))
-            values = values.rechunk((tuple(self.lengths),))
         pieces = self.client.futures_of(self.client.persist(values))
-        if len(pieces) == n_given:
-            pieces = [piece for piece, n in zip(pieces, self.given, strict=True) if n]
-        arrays = self.client.map(_values, pieces, pure=False)
-        found = self.client.gather(self.client.map(len, arrays, pure=False))
-        if found != self.lengths:
-            raise ValueError(_mismatch(name, f"partitions of {found[:9]} rows", f"{self.lengths[:9]}"))
-        return list(arrays)
+        found = self.client.gather(self.client.map(len, pieces, pure=False))
+        if sum(found) != self.n_rows:
+            raise ValueError(_mismatch(name, f"{sum(found)} rows", f"{self.n_rows}"))
+        ends = np.cumsum(found)
+        cut = []
+        for start, length in zip(self.starts, self.lengths, strict=True):
+            first, last = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, start + length)
+            offset = start - int(ends[first] - found[first])
+            cut.append(self.client.submit(_cut, pieces[first : last + 1], offset, length, pure=False))
+        if not all(self.client.gather(self.client.map(_same_index, cut, self.pieces, pure=False))):
+            raise ValueError(
+                f"{name} has another index than X, so its rows may be in another order. Take {name} from the same "
+                f"frame as X. If the order is the same, pass {name}.to_dask_array()."
+            )
+        return list(self.client.map(_values, cut, pure=False))
 
     def ids(self, row_ids: Any) -> Pieces:
         """Return the ids of the rows: those given, or the positions of the rows in X."""
@@ -127,7 +125,7 @@ class Parts:
 
 
 def read_parts(client: distributed.Client, X: Any) -> Parts:
-    """Persist X on the workers and count the rows of its partitions."""
+    """Persist X on the workers, count the rows of its partitions, and give them the same categories."""
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"X must be two-dimensional (rows x columns), got shape {X.shape}.")
@@ -139,17 +137,63 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
             "or train on one machine with grbb_objective and xgboost.train."
         )
     X = client.persist(X)
-    pieces = client.futures_of(X)
-    given = client.gather(client.map(lambda piece: piece.shape[0], pieces, pure=False))
-    kept = [number for number, length in enumerate(given) if length]
+    given = client.futures_of(X)
+    lengths = client.gather(client.map(lambda piece: piece.shape[0], given, pure=False))
+    kept = [number for number, length in enumerate(lengths) if length]
     if not kept:
         raise ValueError("X has no rows.")
-    if len(kept) < len(given):
+    if len(kept) < len(lengths):
         # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
         X = client.persist(X.blocks[kept] if isinstance(X, da.Array) else X.partitions[kept])
-    pieces = [pieces[i] for i in kept]
-    schema = join_schemas(client.gather(client.map(_schema, pieces, pure=False)))
-    return Parts(client, X, pieces, given, schema)
+    schemas = client.gather(client.map(_schema, [given[i] for i in kept], pure=False))
+    schema = join_schemas(schemas)
+    if any(one.categories != schema.categories for one in schemas):
+        X = client.persist(with_categories(X, schema))
+    return Parts(client, X, client.futures_of(X), [lengths[i] for i in kept], schema)
+
+
+def with_categories(X: Any, schema: Schema, unseen: str = "missing") -> Any:
+    """Give the categorical columns of all partitions the same categories: boosters take codes, not names.
+
+    Parameters
+    ----------
+    X : dask DataFrame
+        Rows.
+    schema : Schema
+        The categories.
+    unseen : {"missing", "error"}, default="missing"
+        What becomes of other categories.
+    """
+    if not schema.categories or not isinstance(X, dd.DataFrame):
+        return X
+    categories = {X.columns[j]: list(names) for j, names in schema.categories.items()}
+    return X.map_partitions(_recoded, categories, unseen, meta=_recoded(X._meta, categories, "missing"))
+
+
+def _recoded(frame: pd.DataFrame, categories: Mapping[str, list[Any]], unseen: str) -> pd.DataFrame:
+    made = {}
+    for name, names in categories.items():
+        column = frame[name]
+        made[name] = column.astype("category").cat.set_categories(names)
+        lost = column[made[name].isna() & column.notna()]
+        if unseen == "error" and len(lost):
+            raise ValueError(
+                f"Column {name!r} of X holds the category {lost.iloc[0]!r}, which the model was not trained on. Make "
+                "it missing, or one of the others."
+            )
+    return frame.assign(**made)
+
+
+def rows_of(piece: Any, rows: Any) -> Any:
+    """Return some rows of a partition, by position."""
+    return piece.iloc[rows] if hasattr(piece, "iloc") else piece[rows]
+
+
+def stacked(pieces: Sequence[Any]) -> Any:
+    """Return rows of several partitions below each other."""
+    if hasattr(pieces[0], "iloc"):
+        return pd.concat(pieces, ignore_index=True)
+    return sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
 
 
 def part_table(piece: Any, schema: Schema, rows: Any = None) -> Table:
@@ -168,9 +212,7 @@ def part_table(piece: Any, schema: Schema, rows: Any = None) -> Table:
     -------
     Table
     """
-    if rows is not None:
-        piece = piece.iloc[rows] if hasattr(piece, "iloc") else piece[rows]
-    return read_table(piece, schema=schema, min_rows=0)
+    return read_table(piece if rows is None else rows_of(piece, rows), schema=schema, min_rows=0)
 
 
 def _schema(piece: Any) -> Schema:
@@ -182,18 +224,32 @@ def _schema(piece: Any) -> Schema:
                 f"Column {column} of X holds text, which XGBoost does not take from a dask DataFrame. Make it "
                 "categorical: X.categorize()."
             )
-    return schema
+    # A partition need not hold every category of its type.
+    return Schema(schema.categorical, listed, schema.names, schema.n_columns)
+
+
+def _cut(pieces: list[Any], offset: int, length: int) -> Any:
+    """Return the values of the rows of a partition of X from the partitions that hold them."""
+    if hasattr(pieces[0], "iloc"):
+        return pd.concat(pieces).iloc[offset : offset + length]
+    return np.concatenate(pieces)[offset : offset + length]
+
+
+def _same_index(values: Any, rows: Any) -> bool:
+    return not (hasattr(values, "index") and hasattr(rows, "index")) or bool(values.index.equals(rows.index))
 
 
 def _values(piece: Any) -> NDArray[Any]:
     """Return a partition of one column as an array of numpy's own types, None or NaN where there is no value."""
-    if isinstance(piece.dtype, np.dtype):
+    if isinstance(piece.dtype, np.dtype) and piece.dtype.kind != "O":
         return np.asarray(piece)
     if piece.dtype.kind in "iub" and not piece.isna().any():
         return np.asarray(piece.to_numpy(dtype=np.int64))
     if piece.dtype.kind in "iufb":
         return np.asarray(piece.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(piece.to_numpy(dtype=object, na_value=None))
+    values = np.array(piece, dtype=object)
+    values[np.asarray(pd.isna(piece))] = None  # pandas' NA among them
+    return values
 
 
 def _positions(piece: Any, start: int) -> Ids:
@@ -210,12 +266,12 @@ def _check_row_ids(ids: NDArray[Any]) -> Ids:
     return numbers
 
 
-def _series(values: NDArray[Any], piece: Any = None, convert: Callable[..., Any] = np.asarray, **settings: Any) -> Any:
+def _series(values: Any, piece: Any = None, convert: Callable[..., Any] = np.asarray, **settings: Any) -> Any:
     return pd.Series(convert(values, **settings).astype(np.float32))
 
 
 def _mismatch(name: str, found: str, wanted: str) -> str:
     return (
-        f"{name} must follow the rows of X: it has {found}, X has {wanted}. Cut both alike, e.g. take {name} from the "
-        "same frame, or pass a dask array with known chunks or a plain array."
+        f"{name} must have a value for each row of X, in the same order: it has {found}, X has {wanted}. Take {name} "
+        "from the same frame, or pass a dask array or a plain array."
     )

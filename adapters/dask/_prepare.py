@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,61 +15,61 @@ from grbb_ext.adapters.dask._labels import collect_labels
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._operators import spread_by_anchors, spread_by_graph
 from grbb_ext.adapters.dask._parts import Parts, part_table
+from grbb_ext.adapters.dask._rows import keep_rows
+from grbb_ext.adapters.dask._teach import Taught, teach
 from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, check_graph, prepare_graph
 from grbb_ext.labels import Labels
 from grbb_ext.objective import Recipe
-from grbb_ext.rules import Laplacian
+from grbb_ext.rules import Laplacian, Targets
 from grbb_ext.table import stack_tables
-from grbb_ext.teacher import Teacher
 
 _OF_LIGHTGBM = """
 bagging_fraction boosting boosting_type feature_fraction lambda_l1 lambda_l2 local_listen_port machines min_data_in_leaf
 num_leaves num_machines tree_learner
 """
 
-_WHY_NOT_LIGHTGBM = (
-    "grbb_ext.adapters.dask trains XGBoost only. LightGBM's Dask estimators tell a custom objective neither which rows "
-    "it has nor what other workers have, and with prices (coupled CEGB) its distributed trainer of version 4.7.0 "
-    "silently returns corrupted models. Use XGBoost parameters here, or LightGBM on one machine with "
-    "grbb_ext.adapters.lightgbm.train."
-)
+#: XGBoost's names of the losses. A model that is trained with one of them carries its link: it predicts probabilities.
+OBJECTIVES = {"logistic": "binary:logistic", "softmax": "multi:softprob", "squared_error": "reg:squarederror"}
 
 
-def check_booster(params: Mapping[str, Any], X: Any) -> None:
-    """Refuse what belongs to LightGBM, and what contradicts the objective.
+def check_booster(params: Mapping[str, Any]) -> None:
+    """Refuse what belongs to LightGBM, and other boosters than trees.
 
     Examples
     --------
-    >>> check_booster({"num_leaves": 31}, None)
+    >>> check_booster({"num_leaves": 31})
     Traceback (most recent call last):
         ...
-    ValueError: num_leaves is a parameter of LightGBM. grbb_ext.adapters.dask trains XGBoost only. ...
+    ValueError: num_leaves is a parameter of LightGBM, and train() is for XGBoost: use train_lightgbm().
     """
-    if type(X).__module__.split(".")[0] == "lightgbm":
-        raise TypeError(f"X is a {type(X).__name__} of LightGBM. {_WHY_NOT_LIGHTGBM}")
     theirs = sorted(name for name in params if name in _OF_LIGHTGBM.split() or name.startswith("cegb_"))
     if theirs:
-        raise ValueError(f"{theirs[0]} is a parameter of LightGBM. {_WHY_NOT_LIGHTGBM}")
-    if "objective" in params:
-        raise ValueError("objective is set by rule= and loss=: take it out of params.")
+        raise ValueError(f"{theirs[0]} is a parameter of LightGBM, and train() is for XGBoost: use train_lightgbm().")
     if params.get("booster", "gbtree") != "gbtree":
         raise ValueError(f"booster={params['booster']!r} is not tested on several machines: use 'gbtree'.")
 
 
-def complete_params(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]:
-    """Return the parameters with the start at 0 and the number of classes, or refuse another.
+def complete_params(params: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
+    """Return the parameters with the loss, a start at 0 and the number of classes; refuse others.
 
     Examples
     --------
-    >>> complete_params({"eta": 0.1}, 3)
-    {'eta': 0.1, 'base_score': 0, 'disable_default_eval_metric': 1, 'num_class': 3}
+    >>> from grbb_ext.labels import read_labels
+    >>> complete_params({"eta": 0.1}, read_labels([0, 1, 2]))  # doctest: +NORMALIZE_WHITESPACE
+    {'eta': 0.1, 'objective': 'multi:softprob', 'base_score': 0.0, 'disable_default_eval_metric': 1, 'num_class': 3}
     """
+    n_outputs, objective = labels.n_outputs, OBJECTIVES[labels.loss.name]
+    if params.get("objective", objective) != objective:
+        raise ValueError(
+            f"objective={params['objective']!r}, but the loss is {objective!r}, by loss= and y: take it out of params."
+        )
     if params.get("num_class", n_outputs) not in ((n_outputs,) if n_outputs > 1 else (0, 1)):
         raise ValueError(
             f"num_class={params['num_class']}, but y has {max(n_outputs, 2)} classes: take it out of params."
         )
-    # XGBoost's own default metric would take the marker of unlabelled rows for a class.
-    defaults = {"base_score": 0, "disable_default_eval_metric": 1}
+    # For two classes the start is a probability.
+    start = 0.5 if objective == "binary:logistic" else 0.0
+    defaults = {"objective": objective, "base_score": start, "disable_default_eval_metric": 1}
     if n_outputs > 1:
         defaults["num_class"] = n_outputs
     return {**params, **defaults, **params}
@@ -86,14 +87,22 @@ _SETTINGS = {"class_weight", "lam", "preset", "propagation", "random_state", "ru
 def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
     """Read the options of the objective, and refuse what several machines cannot do.
 
-    ``"auto"`` and ``"anchors"`` are read as ``"knn"``: anchors take n_neighbors and scale of that graph.
+    For the rules that need an operator, None, ``"auto"`` and ``"anchors"`` are read as ``"knn"``: anchors take
+    n_neighbors and scale of that graph.
     """
+    if "guard" in settings:
+        raise TypeError("guard= is now teacher=: 'committee' is guard=True, the default, and 'graph' is guard=False.")
     unknown = sorted(set(settings) - _SETTINGS)
     if unknown:
         raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
-    if graph is None or (isinstance(graph, str) and graph not in ("auto", "knn", "anchors", "refined")):
-        raise ValueError(f"graph must be an affinity, a KNNGraph, 'knn', 'anchors' or 'auto', got {graph!r}.")
-    if isinstance(graph, str) and graph in ("auto", "anchors"):
+    if isinstance(graph, str) and graph not in ("auto", "knn", "anchors", "refined"):
+        raise ValueError(f"graph must be an affinity, a spec, 'refined', 'knn', 'anchors' or 'auto', got {graph!r}.")
+    graph = None if isinstance(graph, str) and graph == "auto" else graph
+    asked = {name: settings.get(name) for name in ("rule", "preset")}
+    by_targets = asked["preset"] is None and isinstance(Recipe.part("rule", rule=asked["rule"]), Targets)
+    if isinstance(graph, str) and graph == "anchors" and by_targets:
+        raise ValueError("graph='anchors' is for rule='paper' and 'corrected': here a teacher learns from a sample.")
+    if not by_targets and (graph is None or (isinstance(graph, str) and graph == "anchors")):
         graph = "knn"
     recipe = Recipe.read(graph=graph, **settings)
     if isinstance(recipe.rule, Laplacian):
@@ -101,12 +110,11 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
             "rule='laplacian' is not for several machines: each row needs the scores of its neighbours, N numbers from "
             "all over the cluster in each round. Use 'corrected', its preconditioned form, which needs n."
         )
-    if isinstance(recipe.graph, RefinedGraph | SharedGraph):
+    if isinstance(recipe.graph, SharedGraph) or (isinstance(recipe.graph, RefinedGraph) and not by_targets):
         raise ValueError(
-            "A refined or shared graph is not for several machines: use graph='knn', 'anchors' or an affinity."
+            "A shared graph, and a refined one without targets, is not for several machines: use graph='knn', "
+            "'anchors' or an affinity."
         )
-    if isinstance(recipe.teacher, Teacher):
-        raise ValueError("A fitted teacher is not for several machines: the graph alone teaches here. Leave it out.")
     return recipe
 
 
@@ -117,21 +125,63 @@ class Prepared(NamedTuple):
     ----------
     labels : Labels
         Of the labelled rows.
-    objective : WorkerObjective
-        For all workers.
+    objective : WorkerObjective or None
+        For all workers; None where the loss of XGBoost does the same.
     data : dict
-        Arguments of a DaskDMatrix: X, ids, weights.
+        Arguments of a DaskDMatrix: X, and labels and weights, or ids.
     info : dict
         Numbers for the user: see :func:`grbb_ext.adapters.dask.train`.
+    taught : Taught or None
+        Teacher and targets of ``rule="targets"``.
     """
 
     labels: Labels
-    objective: WorkerObjective
+    objective: WorkerObjective | None
     data: dict[str, Any]
     info: dict[str, Any]
+    taught: Taught | None = None
 
 
-def prepare(
+def prepare_targets(
+    parts: Parts,
+    y: Any,
+    recipe: Recipe,
+    settings: Mapping[str, Any],
+    *,
+    custom: bool,
+    storage: str | Path = "workers",
+    row_ids: Any = None,
+    **of_rows: Any,
+) -> Prepared:
+    """Fit the teacher and let it teach.
+
+    For two classes and for regression the targets are the labels of the DMatrix, and XGBoost's own loss does the rest.
+    Its softmax takes no soft labels; there, and where `custom` asks for it, gradients come from a WorkerObjective.
+    """
+    if row_ids is not None and isinstance(recipe.graph, KNNGraph):
+        raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
+    if not isinstance(recipe.graph, KNNGraph):
+        _check_size(check_graph(recipe.graph, None).shape[0], parts)
+    taught = teach(parts, y, recipe, settings, row_ids=row_ids, **of_rows)
+    labels, rule = taught.labels, recipe.rule
+    assert isinstance(rule, Targets)
+    data, objective = {"data": parts.X}, None
+    if custom or labels.n_outputs > 1 or rule.lam > 0 or not rule.newton:
+        folder = None if storage == "workers" else Path(storage)
+        rows = keep_rows(parts.client, taught.blocks, parts.lengths, ("targets", "weight"), folder)
+        objective = WorkerObjective(
+            parts.n_rows, labels.n_outputs, labels.loss, taught.labeled, rule, weighted=False, rows=rows, L_l=taught.L_l
+        )
+        data |= parts.id_fields(parts.ids(None))
+    else:
+        data["label"] = parts.series(taught.blocks, itemgetter(0))
+        if taught.weighted:
+            data["weight"] = parts.series(taught.blocks, itemgetter(1))
+    info = _info(parts, taught.labeled.ids.size, taught.n_unreachable, rule.name, objective)
+    return Prepared(labels, objective, data, {**info, "n_sample": taught.n_sample}, taught)
+
+
+def prepare_operator(
     parts: Parts,
     y: Any,
     recipe: Recipe,
@@ -150,8 +200,8 @@ def prepare(
     if row_ids is not None and form in ("knn", "anchors"):
         raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
     W = None if form != "given" else check_graph(graph, None)
-    if W is not None and W.shape[0] != parts.n_rows:
-        raise ValueError(f"graph has {W.shape[0]} rows but X has {parts.n_rows}: each row must be there, once.")
+    if W is not None:
+        _check_size(W.shape[0], parts)
     ids, weights = parts.ids(row_ids), parts.weights(sample_weight)
     of_labels = {"class_weight": recipe.class_weight, "with_features": form == "anchors", **of_labels}
     labels, labeled, X_l = collect_labels(parts, parts.align(y, "y"), ids, weights, **of_labels)
@@ -167,22 +217,35 @@ def prepare(
         W = prepare_graph(recipe.graph, table, parts.n_rows, **threads).W
     if X_l is not None:
         objective, n_unreachable = spread_by_anchors(
-            parts, X_l, objective, labels, recipe, folder, n_anchors=n_anchors, **threads
+            parts, X_l, objective, recipe, folder, n_anchors=n_anchors, **threads
         )
     elif W is not None:
-        objective, n_unreachable = spread_by_graph(parts.client, W, objective, labels, recipe, folder, **threads)
+        objective, n_unreachable = spread_by_graph(parts.client, W, objective, recipe, folder, **threads)
     data = {"data": parts.X, **parts.id_fields(ids)}
     if weights is not None:
         data["label"] = parts.series(weights)
-    info = {
+    info = _info(parts, labeled.ids.size, n_unreachable, recipe.rule.name, objective)
+    return Prepared(labels, objective, data, {**info, "graph": form})
+
+
+def _check_size(n_rows: int, parts: Parts) -> None:
+    if n_rows != parts.n_rows:
+        raise ValueError(f"graph has {n_rows} rows but X has {parts.n_rows}: each row must be there, once.")
+
+
+def _info(
+    parts: Parts, n_labeled: int, n_unreachable: int, rule: str, objective: WorkerObjective | None
+) -> dict[str, Any]:
+    sent = 0
+    if objective is not None:
+        sent = objective.numbers_per_round * (8 if objective.rule.lam > 0 else 4)
+    return {
         "n_rows": parts.n_rows,
-        "n_labeled": labeled.ids.size,
+        "n_labeled": n_labeled,
         "n_unreachable": n_unreachable,
-        "graph": form,
-        "rule": recipe.rule.name,
-        "bytes_per_round": objective.numbers_per_round * (8 if recipe.rule.lam > 0 else 4),
+        "rule": rule,
+        "bytes_per_round": sent,
     }
-    return Prepared(labels, objective, data, info)
 
 
 def quantile_matrix(client: distributed.Client, data: dict[str, Any], params: dict[str, Any], **more: Any) -> Any:
@@ -194,13 +257,13 @@ def quantile_matrix(client: distributed.Client, data: dict[str, Any], params: di
 
 
 def _form(graph: Any, parts: Parts, recipe: Recipe) -> Literal["given", "knn", "anchors", "none"]:
-    if not isinstance(graph, str | KNNGraph):
+    if not isinstance(graph, str | KNNGraph | None):
         return "given"
     if not recipe.rule.needs_graph:
         return "none"
     if graph == "anchors" and recipe.rule.lam > 0:
         raise ValueError("lam > 0 needs the graph of all rows, which anchors do without: use graph='knn' or lam=0.")
-    if graph != "auto":
+    if graph not in (None, "auto"):
         return "anchors" if graph == "anchors" else "knn"
     form: Literal["knn", "anchors"] = "knn" if parts.n_rows <= _GRAPH_UP_TO or recipe.rule.lam > 0 else "anchors"
     _LOG.info("graph='auto': %s for %d rows.", form, parts.n_rows)

@@ -26,12 +26,13 @@ from benchmarks.attack import Attack, Case
 STAGES = {
     "graph": (("grbb_ext.adapters.dask._train", "read_parts"),),
     "targets": (
+        ("grbb_ext.adapters.dask._prepare", "teach"),
         ("grbb_ext.adapters.dask._prepare", "spread_by_graph"),
         ("grbb_ext.adapters.dask._prepare", "spread_by_anchors"),
     ),
     "rounds": (("xgboost.dask", "train"),),
 }
-_KINDS = [(rule, graph) for rule in ("targets", "corrected") for graph in ("knn", "anchors")]
+_KINDS = [("targets", "refined"), ("targets", "knn"), ("corrected", "knn"), ("corrected", "anchors")]
 _N_ROWS, _N_LABELED, _ROUNDS = 2000, 20, 100
 #: Seconds in which training ends, one way or another.
 _LIMIT = 120.0

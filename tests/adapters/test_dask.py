@@ -21,17 +21,16 @@ from distributed import Client, LocalCluster, default_client
 from numpy.testing import assert_allclose
 from xgboost import dask as xgb_dask
 
-from grbb_ext import FeatureCosts, KNNGraph, UnreachableRowsWarning, grbb_objective, knn_graph
+from grbb_ext import FeatureCosts, KNNGraph, RefinedGraph, UnreachableRowsWarning, grbb_objective, knn_graph
+from grbb_ext.adapters.dask import WorkerLostError, predict, train
 from grbb_ext.adapters.dask import _prepare as _dask_prepare
 from grbb_ext.adapters.dask._parts import read_parts
-from grbb_ext.adapters.dask._train import WorkerLostError, predict, train
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.losses import LogisticLoss
 from grbb_ext.propagation import PROPAGATIONS, AnchorNodes
 from grbb_ext.rules import RULES as SPECS
 from grbb_ext.rules import DenseOperator, LabeledGradient, RuleParts
 from grbb_ext.table import read_table
-from grbb_ext.teacher import centered_labels, finish_targets, sharpened
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -61,8 +60,14 @@ def problem(n_classes=2, n_rows=300, seed=0):
     return X, y, truth, knn_graph(X, 6)
 
 
-def on_one_machine(X, y, W, rounds=ROUNDS, **settings):
+def on_one_machine(X, y, W, rounds=ROUNDS, soft_labels=False, **settings):
+    """Return the scores of one process, with the objective or with XGBoost's own loss on the targets."""
     obj = grbb_objective(None, y, graph=W, **settings)
+    if soft_labels:
+        loss = {"objective": "reg:squarederror", "base_score": 0}
+        if obj.classes_ is not None:
+            loss = {"objective": "binary:logistic", "base_score": 0.5}
+        return margins(xgb.train({**loss, **PARAMS}, xgb.QuantileDMatrix(X, label=obj.targets_), rounds), X)
     params = {"base_score": 0, **PARAMS, **({"num_class": obj.n_outputs_} if obj.n_outputs_ > 1 else {})}
     return margins(xgb.train(params, xgb.QuantileDMatrix(X), rounds, obj=obj), X)
 
@@ -118,7 +123,7 @@ def test_shuffled_uneven_and_empty_partitions_give_the_model_of_one_process(clie
         callbacks=[BothTakePart()],
         **RULES[rule],
     )
-    expected = on_one_machine(X, y, W, **RULES[rule])
+    expected = on_one_machine(X, y, W, soft_labels=(rule, n_classes) == ("targets", 2), **RULES[rule])
     # Nine vectors at once take another way through BLAS, which rounds a row by its place: a unit in the last place.
     allowed = 1e-6 if (rule, n_classes) == ("corrected", 3) else 0.0
     assert np.abs(margins(model, X) - expected).max() <= allowed
@@ -158,11 +163,13 @@ def test_weights_give_the_model_of_one_process(client, rule, tmp_path):
     )
     expected = on_one_machine(X, y, settings.pop("graph"), sample_weight=weight, **settings)
     assert_allclose(margins(model, X), expected, rtol=0, atol=1e-6)
-    assert sorted(file.stem for file in tmp_path.iterdir()) == (["P"] if rule == "corrected" else ["targets", "weight"])
+    # Targets of two classes are the labels of the DMatrix, and need no store.
+    assert sorted(file.stem for file in tmp_path.iterdir()) == (["P"] if rule == "corrected" else [])
 
 
 def test_frames_with_names_and_labels_of_any_kind(client):
     X, y, truth, _ = problem()
+    y[0], y[1] = truth[0], -1
     frame = pd.DataFrame(X, columns=list("abcde"))
     frame["label"] = np.array(["no", "yes", None], dtype=object)[y]
     cut = dd.from_pandas(frame, npartitions=3)
@@ -175,18 +182,19 @@ def test_frames_with_names_and_labels_of_any_kind(client):
         num_boost_round=ROUNDS,
         callbacks=[BothTakePart()],
         evals=[(features, da.from_array(np.array(["no", "yes"])[truth], chunks=60), "all")],
+        graph="knn",
+        teacher="graph",
         eval_metric="error",
     )
     assert model["booster"].feature_names == list("abcde")
-    assert model["info"]["graph"] == "knn"
     predicted = predict(client, model, features, kind="class").compute()
     probability = predict(client, model, features, kind="probability").compute()
     assert (predicted == np.array(["no", "yes"])[probability.argmax(axis=1)]).all()
     # The metric is the mean over both workers' rows, however they are spread.
     error = np.mean(predicted != np.array(["no", "yes"])[truth])
     assert model["history"]["all"]["error"][-1] == pytest.approx(error, abs=1e-6)
-    expected = on_one_machine(X, y, knn_graph(X, 9))
-    assert np.abs(predict(client, model, features).compute().to_numpy() - expected).max() == 0.0
+    expected = on_one_machine(X, y, knn_graph(X, 9), soft_labels=True)
+    assert np.abs(predict(client, model, features, kind="margin").compute() - expected).max() == 0.0
 
 
 @pytest.mark.parametrize("rule", ["targets", "corrected"])
@@ -198,20 +206,23 @@ def test_a_worker_with_evaluation_rows_only_takes_part(client, rule):
     assert np.abs(margins(model, X) - expected).max() <= 1e-6
     probability = predict(client, model, everywhere[0], kind="probability").compute()
     loss = -np.log(probability[np.arange(300), truth]).mean()
-    assert model["history"]["all"]["softmax"][-1] == pytest.approx(loss, abs=1e-5)
+    assert model["history"]["all"]["mlogloss"][-1] == pytest.approx(loss, abs=1e-5)
 
 
 def test_regression(client):
     X, _, _, W = problem()
     y = np.where(np.arange(len(X)) % 8 == 0, X[:, 0] - X[:, 1], np.nan)
     model = train(client, PARAMS, array(X, 150, 150), y, graph=W, loss="squared_error", num_boost_round=ROUNDS)
-    expected = on_one_machine(X, y, W, loss="squared_error")
-    assert_allclose(margins(model, X), expected, rtol=0, atol=1e-6)
+    expected = on_one_machine(X, y, W, loss="squared_error", soft_labels=True)
+    assert np.abs(margins(model, X) - expected).max() == 0.0
+    assert_allclose(margins(model, X), on_one_machine(X, y, W, loss="squared_error"), rtol=0, atol=2e-6)
+    predicted = predict(client, model, array(X, 150, 150)).compute()
+    assert_allclose(predicted, expected, rtol=0, atol=1e-6)
 
 
 def prepared(client, X, y, W, **settings):
     """Return what train() makes before the first round."""
-    return _dask_prepare.prepare(
+    return _dask_prepare.prepare_operator(
         read_parts(client, X),
         y,
         _dask_prepare.read_recipe(W, settings),
@@ -244,17 +255,18 @@ def test_without_the_sum_over_workers_the_model_is_another(client, rule):
         ({3: 4}, r"missing: \[3\]; more than once: \[4\]"),
         ({3: 299, 298: 4}, r"missing: \[3, 298\]; more than once: \[4, 299\]"),
         ({10: 20}, r"more than once: \[20\]"),  # both labelled, which the client sees first
-        ({10: 400}, r"400 is too large"),
+        ({10: 400}, r"400 is too large|1 ids are not in 0\.\.299 \(400\)"),
         ({3: 300}, r"1 ids are not in 0\.\.299 \(300\)"),
     ],
 )
-def test_missing_and_repeated_ids_are_named_before_the_first_round(client, change, message):
+@pytest.mark.parametrize("rule", ["targets", "corrected"])
+def test_missing_and_repeated_ids_are_named_before_the_first_round(client, change, message, rule):
     X, y, _, W = problem()
     ids = np.arange(len(X))
     for row, other in change.items():
         ids[row] = other
     with pytest.raises(ValueError, match=message):
-        train(client, PARAMS, array(X, 150, 150), y, graph=W, row_ids=da.from_array(ids, chunks=150))
+        train(client, PARAMS, array(X, 150, 150), y, graph=W, rule=rule, row_ids=da.from_array(ids, chunks=150))
 
 
 def anchor_objective(X, y, rule, n_anchors):
@@ -264,12 +276,6 @@ def anchor_objective(X, y, rule, n_anchors):
     table, spec = read_table(X), SPECS[rule]
     nodes = AnchorNodes(table, table.take(labeled), PROPAGATIONS[spec.propagation], n_anchors=n_anchors)
     of_labeled = LabeledGradient(loss, targets, np.ones(labeled.size), labeled, np.arange(labeled.size))
-    if rule == "targets":
-        values, mean = centered_labels(targets, loss)
-        q = sharpened(finish_targets(nodes.extend(table, values), mean, loss), 3.0)
-        q[labeled] = targets
-        made = spec.build(RuleParts(of_labeled, targets=q.astype(np.float32)))
-        return lambda H, data: made(H)
     Z, on_nodes = nodes.Z(table), DenseOperator(nodes.operator.dense())
 
     def extend(values):
@@ -281,7 +287,7 @@ def anchor_objective(X, y, rule, n_anchors):
     return lambda H, data: made(H)
 
 
-@pytest.mark.parametrize("rule", ["targets", "paper", "corrected"])
+@pytest.mark.parametrize("rule", ["paper", "corrected"])
 def test_anchors_on_the_workers_are_those_of_one_machine(client, rule):
     X, y, truth, _ = problem(n_rows=600)
     settings = {"graph": "anchors", "n_anchors": 120, "rule": rule, "callbacks": [BothTakePart()]}
@@ -292,17 +298,6 @@ def test_anchors_on_the_workers_are_those_of_one_machine(client, rule):
     expected = xgb.train({"base_score": 0, **PARAMS}, xgb.QuantileDMatrix(X), ROUNDS, obj=obj)
     assert_allclose(margins(model, X), margins(expected, X), rtol=0, atol=1e-4)
     assert np.mean((margins(model, X) > 0) == truth) > 0.75
-
-
-def test_anchor_targets_are_made_partition_by_partition(client):
-    X, y, _, _ = problem(n_rows=600)
-    ready = prepared(client, array(X, 150, 450), y, "anchors")
-    blocks = client.gather(client.get_dataset(ready.objective.rows["targets"].name))
-    q = np.concatenate([block[0] for block in blocks])
-    labeled = np.flatnonzero(y >= 0)
-    assert (q[labeled] == y[labeled]).all()
-    assert q.shape == (600,)
-    assert [len(block[0]) for block in blocks] == [150, 450]
 
 
 def test_rows_that_no_label_reaches_are_reported(client):
@@ -351,18 +346,21 @@ def test_workers_buy_what_one_machine_buys(client, settings, rule):
 
 
 REFUSED = {
-    "LightGBM": ({"params": {"num_leaves": 31}}, "trains XGBoost only"),
-    "CEGB": ({"params": {"cegb_tradeoff": 1.0}}, "corrupted models"),
+    "LightGBM": ({"params": {"num_leaves": 31}}, r"use train_lightgbm\(\)"),
     "laplacian": ({"rule": "laplacian", "lam": 1.0}, "N numbers from"),
-    "objective": ({"params": {"objective": "binary:logistic"}}, "take it out of params"),
+    "objective": ({"params": {"objective": "reg:squarederror"}}, "take it out of params"),
     "dart": ({"params": {"booster": "dart"}}, "use 'gbtree'"),
     "num_class": ({"params": {"num_class": 5}}, "num_class=5"),
     "ids without a graph": ({"row_ids": np.arange(300), "graph": "knn"}, "pass a graph"),
-    "lam with anchors": ({"graph": "anchors", "lam": 1.0}, "lam > 0 needs the graph of all rows"),
-    "short y": ({"y": np.zeros(299)}, "y must follow the rows of X"),
+    "lam with anchors": ({"graph": "anchors", "lam": 1.0, "rule": "corrected"}, "lam > 0 needs the graph of all rows"),
+    "lam with a sample": ({"graph": RefinedGraph(max_nodes=100), "lam": 1.0}, "lam > 0 needs the graph of all rows"),
+    "anchors for targets": ({"graph": "anchors"}, "a teacher learns from a sample"),
+    "short y": ({"y": np.zeros(299)}, "y must have a value for each row of X"),
+    "short dask y": ({"y": da.zeros(299)}, "it has 299 rows, X has 300"),
     "no label": ({"y": np.full(300, -1)}, "no labelled row"),
     "graph of other rows": ({"graph": np.zeros((9, 9))}, "graph has 9 rows but X has 300"),
-    "metric": ({"eval_metric": "auc"}, "no means over rows"),
+    "metric": ({"eval_metric": "auc", "evals": [(da.zeros((300, 5)), np.zeros(300), "all")]}, "no means over rows"),
+    "evaluation without labels": ({"evals": [(da.zeros((300, 5)), np.full(300, -1), "all")]}, "no labelled row"),
     "smooth curvature": ({"rule": "corrected", "propagation": "smooth"}, "can turn negative"),
     "budget without prices": ({"budget": 3.0}, "need prices"),
     "fractional ids": ({"row_ids": np.linspace(0, 1, 300)}, "whole numbers"),
@@ -383,6 +381,8 @@ def test_unknown_settings_and_other_kinds_of_data_are_refused(client):
     X, y, _, _ = problem()
     with pytest.raises(TypeError, match=r"does not have: \['rho'\]"):
         train(client, PARAMS, array(X, 300), y, rho=1.0)
+    with pytest.raises(TypeError, match="guard= is now teacher="):
+        train(client, PARAMS, array(X, 300), y, guard=False)
     with pytest.raises(TypeError, match="must be a dask Array or DataFrame"):
         train(client, PARAMS, X, y)
 
@@ -416,7 +416,7 @@ def test_a_worker_that_dies_before_xgboost_has_started_is_not_waited_for(monkeyp
         return original(client, *args, **settings)
 
     monkeypatch.setattr("xgboost.dask.train", after_a_death)
-    monkeypatch.setattr("grbb_ext.adapters.dask._train._UNTIL_CANCELLED", 2.0)
+    monkeypatch.setattr("grbb_ext.adapters.dask._lost._UNTIL_CANCELLED", 2.0)
     X, y, _, W = problem()
     settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster) as client:

@@ -1,0 +1,143 @@
+"""What training returns, and predictions with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import distributed
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from xgboost import Booster
+from xgboost import dask as xgb_dask
+
+from grbb_ext.adapters.dask._parts import with_categories
+from grbb_ext.losses import class_probabilities
+
+# The attribute of an XGBoost model, in its file too, that names the classes.
+_CLASSES = "grbb_ext_classes"
+
+
+class Model(dict[str, Any]):
+    """What training returns: a dict, as that of ``xgboost.dask.train``, that prints in one line.
+
+    Examples
+    --------
+    >>> Model(booster=None, info={"n_rows": 9, "n_labeled": 2, "rule": "targets"}, classes=np.array(["no", "yes"]))
+    Model(9 rows, 2 labelled, rule 'targets', classes ['no', 'yes'])
+    """
+
+    def __repr__(self) -> str:
+        info, told = self["info"], [] if self["classes"] is None else [f"classes {self['classes'].tolist()}"]
+        told += [str(self["teacher"])] if self.get("teacher") is not None else []
+        return (
+            ", ".join(
+                [f"Model({info['n_rows']} rows", f"{info['n_labeled']} labelled", f"rule {info['rule']!r}", *told]
+            )
+            + ")"
+        )
+
+
+def name_classes(booster: Booster, classes: NDArray[Any] | None) -> None:
+    """Write the classes into an XGBoost model, so that a file of it has them."""
+    if classes is not None:
+        booster.set_attr(**{_CLASSES: json.dumps(classes.tolist())})
+
+
+def connected(client: distributed.Client | None) -> distributed.Client:
+    """Return the client, or the one that is open where None was given, as ``xgboost.dask`` does."""
+    try:
+        client = distributed.default_client() if client is None else client
+    except ValueError as error:
+        raise ValueError("There is no cluster: open one with distributed.Client(), or pass a client.") from error
+    if client.asynchronous:
+        raise ValueError("train waits for its results: give it a client made without asynchronous=True.")
+    return client
+
+
+def predict(
+    client: distributed.Client | None,
+    model: Any,
+    X: Any,
+    *,
+    kind: str = "class",
+    classes: ArrayLike | None = None,
+    **settings: Any,
+) -> Any:
+    """Predict rows on the workers.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        The cluster; None takes the client that is open.
+    model : Model, xgboost.Booster, lightgbm.Booster or Future
+        What training returned, or its booster, as trained or loaded from a file.
+    X : dask Array or DataFrame
+        Rows.
+    kind : {"class", "probability", "margin"}, default="class"
+        Classes (values, for regression); probabilities, of shape (M, K); or raw scores.
+    classes : array-like or None, default=None
+        The classes, for a bare booster of LightGBM, whose file does not have them.
+    **settings
+        Passed to ``xgboost.dask.predict``.
+
+    Returns
+    -------
+    dask Array
+        Lazy, like all of dask.
+    """
+    if kind not in ("margin", "probability", "class"):
+        raise ValueError(f"kind must be 'margin', 'probability' or 'class', got {kind!r}.")
+    client = connected(client)
+    booster = model["booster"] if isinstance(model, dict) else model
+    unseen = "error" if isinstance(booster, Booster) else "missing"
+    known, regression = _classes(model, booster, classes)
+    X = X if not isinstance(model, dict) else with_categories(X, model["schema"], unseen)
+    if hasattr(booster, "model_to_string"):
+        margin = _lightgbm_margins(booster, X)
+    else:
+        margin = xgb_dask.predict(client, booster, X, **{"output_margin": True, **settings})
+        margin = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
+    if kind == "margin" or (kind == "class" and regression):
+        return margin
+    if regression:
+        raise ValueError("kind='probability' is for classification.")
+    n_classes = 2 if margin.ndim == 1 else margin.shape[1]
+    probability = margin.map_blocks(
+        class_probabilities,
+        new_axis=1 if margin.ndim == 1 else None,
+        chunks=(margin.chunks[0], (n_classes,)),
+        dtype=np.float64,
+    )
+    if kind == "probability":
+        return probability
+    if known is None:
+        raise ValueError("This booster does not say what its classes are: pass classes=, or what training returned.")
+    return probability.map_blocks(lambda p: known[p.argmax(axis=1)], drop_axis=1, dtype=known.dtype)
+
+
+def _classes(model: Any, booster: Any, classes: ArrayLike | None) -> tuple[NDArray[Any] | None, bool]:
+    """Return the classes, where they are known, and whether the model is a regression."""
+    if classes is not None:
+        return np.asarray(classes), False
+    if isinstance(model, dict):
+        return model["classes"], model["classes"] is None
+    if isinstance(booster, Booster):
+        named = booster.attr(_CLASSES)
+        squared = "squarederror" in json.loads(booster.save_config())["learner"]["objective"]["name"]
+        return (None, squared) if named is None else (np.array(json.loads(named)), False)
+    return None, hasattr(booster, "model_to_string") and "objective=regression" in booster.model_to_string()
+
+
+def _lightgbm_margins(booster: Any, X: Any) -> Any:
+    rows = X.map_partitions if hasattr(X, "map_partitions") else X.map_blocks
+    shape = {"meta": (None, np.float64)} if hasattr(X, "map_partitions") else {"drop_axis": 1, "dtype": np.float64}
+    margin = rows(lambda piece: _margins(booster, piece), **shape)
+    return margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
+
+
+def _margins(booster: Any, piece: Any) -> Any:
+    import pandas as pd
+
+    margin = booster.predict(piece, raw_score=True) if len(piece) else np.empty(0)
+    return pd.Series(margin, index=piece.index) if hasattr(piece, "index") else margin

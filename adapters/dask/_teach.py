@@ -1,0 +1,260 @@
+"""The teacher on many machines: fitted on the client to labels and a sample, it teaches each partition in place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import distributed
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grbb_ext.adapters.dask._labels import collect_labels
+from grbb_ext.adapters.dask._objective import LabeledRows
+from grbb_ext.adapters.dask._parts import Parts, Pieces, rows_of, stacked
+from grbb_ext.adapters.dask._rows import ids_message
+from grbb_ext.graph import KNNGraph, RefinedGraph, laplacian
+from grbb_ext.labels import Labels, class_weights, mixed_weight
+from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
+from grbb_ext.rules import Targets
+from grbb_ext.teacher import Teacher, sharpened
+
+Float32 = NDArray[np.float32]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """Targets of all rows, on the workers.
+
+    Attributes
+    ----------
+    labels : Labels
+        Of the labelled rows.
+    labeled : LabeledRows
+        Positions, targets and weights of the labelled rows.
+    blocks : sequence of Future
+        Targets and weights of the rows of each partition.
+    weighted : bool
+        Whether any weight is not 1.
+    teacher : Teacher
+        What was sent to the workers.
+    n_sample, n_unreachable : int
+        Rows that came to the client, and those among them that no label reaches.
+    L_l : csr_array of shape (n, N) or None
+        The labelled rows of the Laplacian, where `lam` is not 0.
+    seconds : dict
+        Time until the teacher was fitted, and until it had taught.
+    """
+
+    labels: Labels
+    labeled: LabeledRows
+    blocks: Pieces
+    weighted: bool
+    teacher: Teacher
+    n_sample: int
+    n_unreachable: int
+    L_l: sp.csr_array | None
+    seconds: dict[str, float]
+
+
+def teach(
+    parts: Parts,
+    y: Any,
+    recipe: Recipe,
+    settings: Mapping[str, Any],
+    *,
+    row_ids: Any = None,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    **of_labels: Any,
+) -> Taught:
+    """Fit the teacher as :func:`grbb_ext.grbb_objective` does, and let it teach every partition.
+
+    Parameters
+    ----------
+    parts : Parts
+        The partitions of X.
+    y, sample_weight
+        Labels and weights of the rows, as :meth:`Parts.align` takes them.
+    recipe : Recipe
+        The options of the objective, read.
+    settings : mapping
+        The same as they were given.
+    row_ids
+        Which row of an affinity each row of X is.
+    n_jobs, verbose
+        As in :func:`grbb_ext.grbb_objective`.
+    **of_labels
+        `loss`, `classes` and `unlabeled`.
+    """
+    assert isinstance(recipe.rule, Targets)
+    client, clock = parts.client, [time.perf_counter()]
+    aligned, weights = parts.align(y, "y"), parts.weights(sample_weight)
+    of_labels = {"class_weight": recipe.class_weight, **of_labels}
+    labels, labeled, _ = collect_labels(parts, aligned, parts.ids(None), weights, with_features=False, **of_labels)
+    obj, order, rows = None, None, _split(labeled.ids, parts.lengths)
+    q, reached = labels.targets.astype(np.float32), np.ones(labeled.ids.size, dtype=bool)
+    if isinstance(recipe.teacher, Teacher):
+        teacher = _fitted(recipe.teacher, labels)
+    else:
+        threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+        if isinstance(recipe.graph, KNNGraph):
+            rows, X = _sample(parts, rows, recipe)
+        else:
+            rows, X, order = [np.arange(n) for n in parts.lengths], None, _order(parts, row_ids)
+        obj = grbb_objective(X, _labels_among(parts, labels, labeled, rows, order), **settings, **threads)
+        assert obj.teacher_ is not None
+        assert obj.targets_ is not None
+        teacher, q = obj.teacher_, obj.targets_
+        reached = ~np.isin(np.arange(obj.n_rows_), obj.unreachable_)
+        if order is not None:
+            q, reached = q[order], reached[order]
+    clock.append(time.perf_counter())
+    cuts = np.cumsum([some.size for some in rows])[:-1]
+    weighted = weights is not None or recipe.class_weight is not None or not reached.all()
+    # What a partition has to know of its own rows travels as an argument: should a worker die, dask still has it.
+    blocks = client.map(
+        _taught,
+        parts.pieces,
+        rows,
+        np.split(q, cuts),
+        np.split(reached, cuts),
+        [None] * len(rows) if weights is None else weights,
+        teacher=client.scatter(teacher, broadcast=True),
+        hard=recipe.rule.hard and labels.classes is not None,
+        of_class=class_weights(recipe.class_weight, labels),
+        pure=False,
+    )
+    distributed.wait(blocks)
+    clock.append(time.perf_counter())
+    return Taught(
+        labels,
+        labeled,
+        list(blocks),
+        weighted,
+        teacher,
+        sum(some.size for some in rows),
+        int((~reached).sum()),
+        _laplacian(obj, parts, labeled.ids, order, recipe.rule.lam),
+        dict(zip(("teacher", "targets"), np.diff(clock).tolist(), strict=True)),
+    )
+
+
+def _split(positions: NDArray[np.int64], lengths: Sequence[int]) -> list[Index]:
+    """Return ascending positions in all partitions as positions in each.
+
+    Examples
+    --------
+    >>> [some.tolist() for some in _split(np.array([0, 3, 4]), [2, 3])]
+    [[0], [1, 2]]
+    """
+    starts = np.cumsum([0, *lengths])[:-1]
+    cut = np.split(positions, np.searchsorted(positions, starts[1:]))
+    return [some - start for some, start in zip(cut, starts, strict=True)]
+
+
+def _sample(parts: Parts, labeled: list[Index], recipe: Recipe) -> tuple[list[Index], Any]:
+    """Bring the labelled rows to the client, and as many others as one machine would take for nodes of its graph.
+
+    Returns
+    -------
+    rows : list of ndarray
+        Their positions in each partition.
+    X : ndarray, csr_array or DataFrame
+        The rows themselves.
+    """
+    n_free = [n - some.size for n, some in zip(parts.lengths, labeled, strict=True)]
+    total, n_labeled = sum(n_free), parts.n_rows - sum(n_free)
+    limit = recipe.graph.max_nodes if isinstance(recipe.graph, RefinedGraph) else RefinedGraph().max_nodes
+    ranks = np.arange(total)
+    if limit is not None and parts.n_rows > limit:
+        size = min(total, max(limit - n_labeled, limit // 2))
+        ranks = np.sort(np.random.default_rng(recipe.random_state).choice(total, size, replace=False))
+    chosen = _split(ranks, n_free)
+    drawn = parts.client.gather(parts.client.map(_draw, parts.pieces, labeled, chosen, pure=False))
+    return [rows for rows, _ in drawn], stacked([some for rows, some in drawn if rows.size])
+
+
+def _draw(piece: Any, labeled: Index, chosen: Index) -> tuple[Index, Any]:
+    """Return positions and rows of a partition: the labelled ones, and unlabelled ones by their rank."""
+    free = np.delete(np.arange(piece.shape[0]), labeled)
+    rows = np.sort(np.concatenate([labeled, free[chosen]]).astype(np.intp))
+    return rows, rows_of(piece, rows)
+
+
+def _order(parts: Parts, row_ids: Any) -> Index | None:
+    """Return the row of the affinity that each row of X is; None where the order is the same."""
+    if row_ids is None:
+        return None
+    ids = np.concatenate(parts.client.gather(parts.ids(row_ids)))
+    times = np.bincount(ids[ids < parts.n_rows], minlength=parts.n_rows)
+    if (times != 1).any():
+        missing, twice = (np.flatnonzero(which)[:5].tolist() for which in (times == 0, times > 1))
+        beyond = ids[ids >= parts.n_rows]
+        also = f"{beyond.size} ids are not in 0..{parts.n_rows - 1} ({beyond.max()})" if beyond.size else ""
+        raise ValueError(ids_message(parts.n_rows, parts.n_rows, missing, twice, also))
+    return np.asarray(ids, dtype=np.intp)
+
+
+def _labels_among(parts: Parts, labels: Labels, labeled: LabeledRows, rows: list[Index], order: Index | None) -> Labels:
+    """Return the labels as those of a table of the sampled rows, in the order of the graph where there is one."""
+    sampled = np.concatenate([some + start for some, start in zip(rows, parts.starts, strict=True)])
+    at = np.searchsorted(sampled, labeled.ids)
+    at = at if order is None else order[at]
+    ascending = np.argsort(at)
+    y = np.full(sampled.size, np.nan) if labels.classes is None else np.full(sampled.size, None, dtype=object)
+    y[at] = labels.y
+    return replace(labels, labeled=at[ascending], targets=labels.targets[ascending], y=y)
+
+
+def _fitted(teacher: Teacher, labels: Labels) -> Teacher:
+    mine, theirs = (None if one.classes is None else one.classes.tolist() for one in (labels, teacher.labels))
+    if mine != theirs:
+        raise ValueError(
+            f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
+            "teacher, or fit another one."
+        )
+    return teacher
+
+
+def _taught(
+    piece: Any,
+    rows: Index,
+    q_of_rows: Float32,
+    reached: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    teacher: Teacher,
+    hard: bool,
+    of_class: NDArray[np.float64] | None,
+) -> tuple[Float32, Float32]:
+    """Return targets and weights of a partition. Those of rows that the client had are known."""
+    n_rows = piece.shape[0]
+    q = np.empty((n_rows, *q_of_rows.shape[1:]), dtype=np.float32)
+    others = np.delete(np.arange(n_rows), rows)
+    if others.size:
+        predicted = teacher.predict(rows_of(piece, others), n_jobs=1)
+        q[others] = sharpened(predicted, 1.0, hard=True) if hard else predicted
+    q[rows] = q_of_rows
+    of_row = np.ones(n_rows) if weight is None else weight
+    of_row = of_row * (1.0 if of_class is None else mixed_weight(q, of_class))
+    of_row[rows[~reached]] = 0.0
+    return q, of_row.astype(np.float32)
+
+
+def _laplacian(
+    obj: GRBBObjective | None, parts: Parts, labeled: NDArray[np.int64], order: Index | None, lam: float
+) -> sp.csr_array | None:
+    if lam == 0:
+        return None
+    if obj is None or obj.n_rows_ < parts.n_rows:
+        raise ValueError(
+            "lam > 0 needs the graph of all rows, and a teacher has that of a sample. Use lam=0, or rule='corrected'."
+        )
+    L = sp.csr_array(laplacian(obj.graph_))
+    L = L if order is None else L[order][:, order]
+    return sp.csr_array(L[labeled])

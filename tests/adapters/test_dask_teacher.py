@@ -1,0 +1,281 @@
+"""The default on many machines is that of one: the same teacher, targets, evidence and warnings, from any frame."""
+
+from __future__ import annotations
+
+import logging
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from distributed import Client, LocalCluster
+from numpy.testing import assert_allclose, assert_array_equal
+
+from grbb_ext import GraphWarning, RefinedGraph, Targets, grbb_objective
+from grbb_ext.adapters.dask import predict, train, train_lightgbm
+from grbb_ext.adapters.dask._parts import read_parts
+from grbb_ext.adapters.dask._prepare import read_recipe
+from grbb_ext.adapters.dask._teach import teach
+
+# What the teacher says of these tables is said by the tests of the teacher.
+pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore::UserWarning")]
+
+N = 400
+COLUMNS = [*"abcdefgh", "color"]
+PARAMS = {"max_depth": 3, "eta": 0.3}
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        LocalCluster(n_workers=2, **settings) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def table(n_classes=2, noise=0.0):
+    """Return a frame of few values in each column, with text labels on the first 60 rows, and the true classes."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.integers(0, 30, (N, 8)).astype(np.float64), columns=list("abcdefgh"))
+    frame.loc[::7, "c"] = np.nan
+    frame["color"] = pd.Categorical(random.choice(["red", "green", "blue"], N))
+    score = frame["a"] + 8 * (frame["color"] == "red") + noise * random.standard_normal(N)
+    truth = np.array(["low", "middle", "high"])[np.digitize(score, [17] if n_classes == 2 else [12, 23])]
+    frame["y"] = pd.Series(np.where(np.arange(N) < 60, truth, None), dtype=object)
+    return frame, truth
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Write a table as files whose categories differ; dask reads several into a partition where columns are few."""
+
+    def write(frame, n_files=5):
+        for i, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+            part = frame.iloc[rows].reset_index(drop=True)
+            if "color" in part:
+                part["color"] = part["color"].astype(object).astype("category")
+            part.to_parquet(tmp_path / f"{i}.parquet")
+        return dd.read_parquet(tmp_path)
+
+    return write
+
+
+def one_process(frame, **settings):
+    """Return the objective of one process, and the frame that it was made of."""
+    X = frame[COLUMNS]
+    return grbb_objective(X, frame["y"].to_numpy(), verbose=False, **settings), X
+
+
+def trained(obj, X, rounds=8, **params):
+    data = xgb.QuantileDMatrix(X, label=obj.targets_, enable_categorical=True)
+    return xgb.train({"objective": "binary:logistic", "base_score": 0.5, **PARAMS, **params}, data, rounds)
+
+
+class TestSameAsOneMachine:
+    def test_lazy_parquet_with_categories_text_classes_and_unknown_divisions(self, client, parquet):
+        frame, truth = table()
+        lazy = parquet(frame)
+        assert lazy[COLUMNS].persist().npartitions != lazy["y"].persist().npartitions, "dask fuses nothing here"
+        assert not lazy.known_divisions
+        model = train(client, PARAMS, lazy[COLUMNS], lazy["y"], num_boost_round=8)
+        obj, X = one_process(frame)
+        expected = trained(obj, X)
+        assert model["evidence"] == obj.evidence_
+        scores = predict(client, model, lazy[COLUMNS], kind="margin").compute()
+        data = xgb.DMatrix(X, enable_categorical=True)
+        assert_array_equal(scores, expected.predict(data, output_margin=True))
+        assert_array_equal(model["booster"].predict(data), expected.predict(data))
+        assert np.mean(predict(client, model, lazy[COLUMNS]).compute() == truth) > 0.8
+        again = train(client, PARAMS, lazy[COLUMNS], lazy["y"].compute(), num_boost_round=8)
+        assert again["booster"].save_raw("json") == model["booster"].save_raw("json")
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    @pytest.mark.parametrize("settings", [{}, {"graph": "knn"}, {"rule": Targets(hard=True)}, {"teacher": "forest"}])
+    def test_targets_are_those_of_one_machine_to_the_last_bit(self, client, n_classes, settings):
+        frame, _ = table(n_classes)
+        rows = dd.from_pandas(frame, npartitions=3)
+        recipe = read_recipe(settings.get("graph"), {k: v for k, v in settings.items() if k != "graph"})
+        taught = teach(read_parts(client, rows[COLUMNS]), rows["y"], recipe, settings)
+        obj, _ = one_process(frame, **settings)
+        q = np.concatenate([block[0] for block in client.gather(taught.blocks)])
+        assert_array_equal(q, obj.targets_)
+        assert taught.n_sample == N
+        assert taught.teacher.evidence == obj.evidence_
+
+    def test_beyond_the_sample_rows_get_what_the_teacher_predicts(self, client):
+        frame, truth = table()
+        rows = dd.from_pandas(frame, npartitions=3)
+        settings = {"graph": RefinedGraph(max_nodes=150)}
+        recipe = read_recipe(settings["graph"], {})
+        taught = teach(read_parts(client, rows[COLUMNS]), rows["y"], recipe, settings)
+        assert taught.n_sample == 150
+        q = np.concatenate([block[0] for block in client.gather(taught.blocks)])
+        labeled = frame["y"].notna().to_numpy()
+        assert_array_equal(q[labeled], frame["y"][labeled] == "middle")
+        predicted = taught.teacher.predict(frame[COLUMNS]).astype(np.float32)
+        # Nodes have the answer of the operator itself, which rounding may move.
+        assert_allclose(q[~labeled], predicted[~labeled], rtol=0, atol=1e-5)
+        assert np.mean((q > 0.5) == (truth == "middle")) > 0.7
+
+    def test_a_fitted_teacher_is_used_as_it_is(self, client):
+        frame, _ = table()
+        obj, X = one_process(frame)
+        rows = dd.from_pandas(frame, npartitions=3)
+        model = train(client, PARAMS, rows[COLUMNS], rows["y"], num_boost_round=8, teacher=obj.teacher_)
+        again = grbb_objective(X, frame["y"].to_numpy(), teacher=obj.teacher_)
+        expected = trained(again, X).predict(xgb.DMatrix(X, enable_categorical=True))
+        assert_array_equal(model["booster"].predict(xgb.DMatrix(X, enable_categorical=True)), expected)
+        assert model["info"]["n_sample"] == 60
+        other, _ = table(3)
+        with pytest.raises(ValueError, match="The teacher was fitted to the classes"):
+            train(client, PARAMS, rows[COLUMNS], other["y"].to_numpy(), teacher=obj.teacher_)
+
+    def test_the_model_carries_link_and_classes(self, client, tmp_path):
+        frame, _ = table()
+        rows = dd.from_pandas(frame, npartitions=3)
+        model = train(None, PARAMS, rows[COLUMNS], rows["y"], num_boost_round=8)
+        model["booster"].save_model(tmp_path / "model.json")
+        plain = xgb.XGBClassifier()
+        plain.load_model(tmp_path / "model.json")
+        probability = predict(None, model, rows[COLUMNS], kind="probability").compute()
+        assert_allclose(plain.predict_proba(frame[COLUMNS]), probability, rtol=0, atol=1e-6)
+        loaded = xgb.Booster(model_file=tmp_path / "model.json")
+        assert_array_equal(predict(client, loaded, rows[COLUMNS]), predict(client, model, rows[COLUMNS]))
+        assert repr(model).startswith(
+            "Model(400 rows, 60 labelled, rule 'targets', classes ['low', 'middle'], Teacher("
+        )
+
+    def test_several_classes_carry_link_and_classes(self, client, tmp_path):
+        frame, truth = table(3)
+        rows = dd.from_pandas(frame, npartitions=3)
+        model = train(client, PARAMS, rows[COLUMNS], rows["y"], num_boost_round=8)
+        model["booster"].save_model(tmp_path / "model.json")
+        loaded = xgb.Booster(model_file=tmp_path / "model.json")
+        probability = predict(client, model, rows[COLUMNS], kind="probability").compute()
+        assert_allclose(loaded.predict(xgb.DMatrix(frame[COLUMNS], enable_categorical=True)), probability, atol=1e-6)
+        obj, X = one_process(frame)
+        data = xgb.QuantileDMatrix(X, enable_categorical=True)
+        one = xgb.train({"base_score": 0, "num_class": 3, **PARAMS}, data, 8, obj=obj)
+        scores = predict(client, loaded, rows[COLUMNS], kind="margin").compute()
+        assert_allclose(scores, one.predict(data, output_margin=True), rtol=0, atol=1e-6)
+        assert np.mean(predict(client, loaded, rows[COLUMNS]).compute() == truth) > 0.7
+
+    def test_prices_as_a_dict(self, client):
+        frame, _ = table()
+        rows = dd.from_pandas(frame, npartitions=3)
+        prices = dict.fromkeys(COLUMNS, 1.0)
+        model = train(client, PARAMS, rows[COLUMNS], rows["y"], num_boost_round=8, costs=prices, budget=2)
+        assert model["booster"].ledger_.spent <= 2
+        probability = predict(client, model, rows[COLUMNS], kind="probability").compute()[:, 1]
+        plain = model["booster"].predict(xgb.DMatrix(frame[COLUMNS], enable_categorical=True))
+        assert_allclose(plain, probability, rtol=0, atol=1e-6)
+
+
+def test_the_warnings_are_those_of_one_machine(client):
+    random = np.random.default_rng(1)
+    X = random.integers(0, 30, (N, 12)).astype(np.float32)
+    y = np.where(np.arange(N) < 60, X[:, 0] > 14, -1)
+    X[::5, 3] = np.nan
+    with pytest.warns(GraphWarning) as one:
+        grbb_objective(X, y)
+    with pytest.warns(GraphWarning) as many:
+        train(client, PARAMS, da.from_array(X, chunks=(150, 12)), y, num_boost_round=2)
+    assert [(warning.category, str(warning.message)) for warning in many] == [
+        (warning.category, str(warning.message)) for warning in one
+    ]
+    assert many[0].filename == one[0].filename == __file__
+
+
+def test_labels_in_another_order_are_refused(client):
+    frame, _ = table()
+    rows = dd.from_pandas(frame, npartitions=3)
+    shuffled = dd.from_pandas(frame.sample(frac=1.0, random_state=0), npartitions=3, sort=False)
+    with pytest.raises(ValueError, match="y has another index than X"):
+        train(client, PARAMS, rows[COLUMNS], shuffled["y"], num_boost_round=2)
+
+
+def test_an_unknown_category_is_named(client):
+    frame, _ = table()
+    rows = dd.from_pandas(frame, npartitions=3)
+    model = train(client, PARAMS, rows[COLUMNS], rows["y"], num_boost_round=2, teacher="forest")
+    strange = frame.assign(color=pd.Categorical(["violet", *frame["color"][1:]]))
+    with pytest.raises(ValueError, match="Column 'color' of X holds the category 'violet'"):
+        predict(client, model, dd.from_pandas(strange[COLUMNS], npartitions=2)).compute()
+
+
+def test_no_client_is_said_so(monkeypatch):
+    monkeypatch.setattr("distributed.default_client", lambda: (_ for _ in ()).throw(ValueError("No clients found")))
+    with pytest.raises(ValueError, match=r"There is no cluster: open one with distributed\.Client"):
+        train(None, PARAMS, da.zeros((9, 2)), np.zeros(9))
+
+
+OF_LIGHTGBM = {"num_leaves": 7, "min_data_in_leaf": 5, "verbosity": -1}
+
+
+class TestLightGBM:
+    @pytest.mark.parametrize("kind", ["frame", "array"])
+    def test_two_classes(self, client, kind, tmp_path):
+        frame, truth = table()
+        numbers = frame[list("abdefgh")]
+        rows = dd.from_pandas(numbers, npartitions=3)
+        X = da.from_array(numbers.to_numpy(), chunks=(150, 7)) if kind == "array" else rows
+        model = train_lightgbm(client, OF_LIGHTGBM, X, frame["y"].to_numpy(), num_boost_round=10)
+        probability = predict(client, model, X, kind="probability").compute()
+        model["booster"].save_model(tmp_path / "model.txt")
+        loaded = lgb.Booster(model_file=tmp_path / "model.txt")
+        assert_allclose(loaded.predict(numbers), probability[:, 1], rtol=0, atol=1e-12)
+        obj = grbb_objective(numbers, frame["y"].to_numpy(), verbose=False)
+        data = lgb.Dataset(numbers, obj.targets_)
+        params = {**OF_LIGHTGBM, "objective": "cross_entropy", "boost_from_average": False}
+        one = lgb.train(params, data, 10).predict(numbers)
+        assert np.corrcoef(one, probability[:, 1])[0, 1] > 0.97  # bins are found apart
+        assert np.mean(predict(client, model, X).compute() == truth) > 0.7
+        assert_array_equal(
+            predict(client, loaded, X, classes=model["classes"]).compute(), predict(client, model, X).compute()
+        )
+        with pytest.raises(ValueError, match="does not say what its classes are"):
+            predict(client, loaded, X)
+
+    def test_categories_and_weights(self, client, parquet):
+        frame, truth = table()
+        lazy = parquet(frame)
+        settings = {"num_boost_round": 10, "class_weight": "balanced"}
+        model = train_lightgbm(client, OF_LIGHTGBM, lazy[COLUMNS], lazy["y"], **settings)
+        probability = predict(client, model, lazy[COLUMNS], kind="probability").compute()
+        assert_allclose(model["booster"].predict(frame[COLUMNS]), probability[:, 1], rtol=0, atol=1e-12)
+        assert np.mean(predict(client, model, lazy[COLUMNS]).compute() == truth) > 0.8
+
+    def test_regression(self, client):
+        frame, _ = table()
+        y = np.where(np.arange(N) < 60, frame["a"], np.nan)
+        rows = dd.from_pandas(frame[list("abd")], npartitions=3)
+        model = train_lightgbm(client, OF_LIGHTGBM, rows, y, num_boost_round=20, loss="squared_error")
+        predicted = predict(client, model, rows).compute()
+        assert_allclose(model["booster"].predict(frame[list("abd")]), predicted)
+        assert np.corrcoef(predicted, frame["a"])[0, 1] > 0.9
+        assert_array_equal(predict(client, model["booster"], rows).compute(), predicted)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"costs": {"a": 1.0}}, "silently returns corrupted models"),
+            ({"params": {"cegb_tradeoff": 1.0}}, "silently returns corrupted models"),
+            ({"rule": "corrected"}, "takes fixed targets"),
+            ({"params": {"objective": "binary"}}, "the loss is 'cross_entropy'"),
+            ({"n_classes": 3}, "takes no soft labels"),
+        ],
+        ids=str,
+    )
+    def test_what_it_cannot_do_is_refused_with_the_reason(self, client, given, message):
+        given = {"params": OF_LIGHTGBM, **given}
+        frame, _ = table(given.pop("n_classes", 2))
+        rows = dd.from_pandas(frame, npartitions=3)
+        with pytest.raises(ValueError, match=message):
+            train_lightgbm(client, X=rows[COLUMNS], y=rows["y"], **given)
