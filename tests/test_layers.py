@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-BOOSTERS = {"xgboost", "lightgbm", "dask", "distributed"}
+BOOSTERS = {"xgboost", "lightgbm", "dask", "distributed", "pyspark"}
 VAGUE = {"utils", "util", "helpers", "helper", "misc", "common"}
 
 

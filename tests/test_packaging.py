@@ -106,7 +106,7 @@ def test_importing_the_package_imports_no_extra(installed, tmp_path):
     code = "import sys, grbb_ext, grbb_ext.evaluation; print(*{name.split('.')[0] for name in sys.modules})"
     loaded = set(run(installed, "-I", "-c", code, cwd=tmp_path).split())
     assert "grbb_ext" in loaded
-    assert loaded & {"xgboost", "lightgbm", "dask", "distributed", "faiss", "matplotlib"} == set()
+    assert loaded & {"xgboost", "lightgbm", "dask", "distributed", "pyspark", "faiss", "matplotlib"} == set()
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
@@ -150,7 +150,11 @@ def test_versions_agree():
 
 def test_lower_bounds_are_the_tested_ones():
     extras = PROJECT["optional-dependencies"]
-    users = [name for name in ("xgboost", "xgboost-cpu", "lightgbm", "ann", "fast", "plot", "dask") if name in extras]
+    users = [
+        name
+        for name in ("xgboost", "xgboost-cpu", "lightgbm", "ann", "fast", "plot", "dask", "spark")
+        if name in extras
+    ]
     bounds = dict(
         re.sub(r"\[.*\]", "", line).split(">=")  # a constraint has no extras
         for line in [*PROJECT["dependencies"], *(line for name in users for line in extras[name])]
