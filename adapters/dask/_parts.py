@@ -32,7 +32,7 @@ class Parts:
     client : distributed.Client
         The cluster.
     X : dask Array or DataFrame
-        The features, persisted; without empty partitions.
+        The features, without empty partitions.
     pieces : sequence of Future
         The partitions.
     lengths : list of int
@@ -80,7 +80,7 @@ class Parts:
             return list(self.client.scatter(np.split(host, self.starts[1:])))
         if values.ndim != 1:
             raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {values.shape}.")
-        pieces = self.client.futures_of(self.client.persist(values))
+        pieces = _loaded(self.client, values)
         found = self.client.gather(self.client.map(len, pieces, pure=False))
         if sum(found) != self.n_rows:
             raise ValueError(_mismatch(name, f"{sum(found)} rows", f"{self.n_rows}"))
@@ -125,7 +125,7 @@ class Parts:
 
 
 def read_parts(client: distributed.Client, X: Any) -> Parts:
-    """Persist X on the workers, count the rows of its partitions, and give them the same categories."""
+    """Load X onto the workers, count the rows of its partitions, and give them the same categories."""
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"X must be two-dimensional (rows x columns), got shape {X.shape}.")
@@ -136,20 +136,36 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
             f"X must be a dask Array or DataFrame, got {type(X).__name__}. Use dask.array.from_array(X, chunks=...), "
             "or train on one machine with grbb_objective and xgboost.train."
         )
-    X = client.persist(X)
-    given = client.futures_of(X)
-    lengths = client.gather(client.map(lambda piece: piece.shape[0], given, pure=False))
-    kept = [number for number, length in enumerate(lengths) if length]
-    if not kept:
+    pieces = _loaded(client, X)
+    lengths = client.gather(client.map(lambda piece: piece.shape[0], pieces, pure=False))
+    # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
+    pieces, lengths = [one for one, n in zip(pieces, lengths, strict=True) if n], [n for n in lengths if n]
+    if not lengths:
         raise ValueError("X has no rows.")
-    if len(kept) < len(lengths):
-        # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
-        X = client.persist(X.blocks[kept] if isinstance(X, da.Array) else X.partitions[kept])
-    schemas = client.gather(client.map(_schema, [given[i] for i in kept], pure=False))
+    schemas = client.gather(client.map(_schema, pieces, pure=False))
     schema = join_schemas(schemas)
     if any(one.categories != schema.categories for one in schemas):
-        X = client.persist(with_categories(X, schema))
-    return Parts(client, X, client.futures_of(X), [lengths[i] for i in kept], schema)
+        pieces = client.map(_recoded, pieces, categories=_named(X, schema), unseen="missing", pure=False)
+    return Parts(client, _joined(pieces, lengths, X), pieces, lengths, schema)
+
+
+def _loaded(client: distributed.Client, collection: Any) -> Pieces:
+    """Return the partitions of a collection, in order, in the memory of the workers.
+
+    What ``persist`` returns for columns of ``read_parquet`` reports other partitions than it has (dask issue 12488).
+    """
+    if isinstance(collection, da.Array):
+        return list(client.futures_of(client.persist(collection)))
+    return list(client.compute(list(collection.to_delayed())))
+
+
+def _joined(pieces: Pieces, lengths: Sequence[int], like: Any) -> Any:
+    """Return partitions as one collection of the kind of another."""
+    delayed = [dask.delayed(piece) for piece in pieces]
+    if not isinstance(like, da.Array):
+        return dd.from_delayed(delayed, meta=like._meta, verify_meta=False)
+    shapes = [(length, *like.shape[1:]) for length in lengths]
+    return da.concatenate([da.from_delayed(*each, meta=like._meta) for each in zip(delayed, shapes, strict=True)])
 
 
 def with_categories(X: Any, schema: Schema, unseen: str = "missing") -> Any:
@@ -166,11 +182,15 @@ def with_categories(X: Any, schema: Schema, unseen: str = "missing") -> Any:
     """
     if not schema.categories or not isinstance(X, dd.DataFrame):
         return X
-    categories = {X.columns[j]: list(names) for j, names in schema.categories.items()}
+    categories = _named(X, schema)
     return X.map_partitions(_recoded, categories, unseen, meta=_recoded(X._meta, categories, "missing"))
 
 
-def _recoded(frame: pd.DataFrame, categories: Mapping[str, list[Any]], unseen: str) -> pd.DataFrame:
+def _named(X: dd.DataFrame, schema: Schema) -> dict[Any, list[Any]]:
+    return {X.columns[j]: list(names) for j, names in schema.categories.items()}
+
+
+def _recoded(frame: pd.DataFrame, categories: Mapping[Any, list[Any]], unseen: str) -> pd.DataFrame:
     made = {}
     for name, names in categories.items():
         column = frame[name]
