@@ -149,7 +149,8 @@ def plain(client: Client, X: Any, frame: Any) -> tuple[Any, dict[str, float]]:
 
 
 def peak_memory() -> float:
-    """Return the peak of this process, in GB. (What getrusage reports began with the process that started this one.)"""
+    """Return the peak of this process, in GB."""
+    # What getrusage reports begins with the process that started this one.
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1e6 for line in lines if line.startswith("VmHWM"))
 

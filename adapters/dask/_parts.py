@@ -80,7 +80,7 @@ class Parts:
             return list(self.client.scatter(np.split(host, self.starts[1:])))
         if values.ndim != 1:
             raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {values.shape}.")
-        pieces = _loaded(self.client, values)
+        _, pieces = _loaded(self.client, values)
         found = self.client.gather(self.client.map(len, pieces, pure=False))
         if sum(found) != self.n_rows:
             raise ValueError(_mismatch(name, f"{sum(found)} rows", f"{self.n_rows}"))
@@ -136,36 +136,37 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
             f"X must be a dask Array or DataFrame, got {type(X).__name__}. Use dask.array.from_array(X, chunks=...), "
             "or train on one machine with grbb_objective and xgboost.train."
         )
-    pieces = _loaded(client, X)
+    X, pieces = _loaded(client, X)
     lengths = client.gather(client.map(lambda piece: piece.shape[0], pieces, pure=False))
-    # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
-    pieces, lengths = [one for one, n in zip(pieces, lengths, strict=True) if n], [n for n in lengths if n]
-    if not lengths:
+    kept = [number for number, length in enumerate(lengths) if length]
+    if not kept:
         raise ValueError("X has no rows.")
+    if len(kept) < len(lengths):
+        # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
+        X = client.persist(X.blocks[kept] if isinstance(X, da.Array) else X.partitions[kept])
+        pieces, lengths = [pieces[i] for i in kept], [lengths[i] for i in kept]
     schemas = client.gather(client.map(_schema, pieces, pure=False))
     schema = join_schemas(schemas)
     if any(one.categories != schema.categories for one in schemas):
         pieces = client.map(_recoded, pieces, categories=_named(X, schema), unseen="missing", pure=False)
-    return Parts(client, _joined(pieces, lengths, X), pieces, lengths, schema)
+        X = _joined(pieces, X._meta)
+    return Parts(client, X, pieces, lengths, schema)
 
 
-def _loaded(client: distributed.Client, collection: Any) -> Pieces:
-    """Return the partitions of a collection, in order, in the memory of the workers.
+def _loaded(client: distributed.Client, collection: Any) -> tuple[Any, Pieces]:
+    """Load a collection onto the workers; return it and its partitions, in order.
 
     What ``persist`` returns for columns of ``read_parquet`` reports other partitions than it has (dask issue 12488).
     """
     if isinstance(collection, da.Array):
-        return list(client.futures_of(client.persist(collection)))
-    return list(client.compute(list(collection.to_delayed())))
+        collection = client.persist(collection)
+        return collection, list(client.futures_of(collection))
+    pieces = list(client.compute(list(collection.to_delayed())))
+    return _joined(pieces, collection._meta), pieces
 
 
-def _joined(pieces: Pieces, lengths: Sequence[int], like: Any) -> Any:
-    """Return partitions as one collection of the kind of another."""
-    delayed = [dask.delayed(piece) for piece in pieces]
-    if not isinstance(like, da.Array):
-        return dd.from_delayed(delayed, meta=like._meta, verify_meta=False)
-    shapes = [(length, *like.shape[1:]) for length in lengths]
-    return da.concatenate([da.from_delayed(*each, meta=like._meta) for each in zip(delayed, shapes, strict=True)])
+def _joined(pieces: Pieces, meta: Any) -> Any:
+    return dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=meta, verify_meta=False)
 
 
 def with_categories(X: Any, schema: Schema, unseen: str = "missing") -> Any:
