@@ -94,11 +94,12 @@ def rules(_: argparse.Namespace) -> list[dict[str, Any]]:
             model = train(client, PARAMS, rows, y, num_boost_round=50, callbacks=[BothTakePart()], **settings)
             margin = model["booster"].predict(xgb.DMatrix(X), output_margin=True)
             obj = grbb_objective(None if graph == "given" else X, y, verbose=False, **settings)
-            data, params = xgb.QuantileDMatrix(X), {"base_score": 0}
+            data = xgb.QuantileDMatrix(X)
             if rule == "targets":
                 data.set_info(label=obj.targets_)
-                params, obj = SOFT, None
-            one = xgb.train({**PARAMS, **params}, data, 50, obj=obj)
+                one = xgb.train({**PARAMS, **SOFT}, data, 50)
+            else:
+                one = xgb.train({**PARAMS, "base_score": 0}, data, 50, obj=obj)
             difference = np.abs(one.predict(xgb.DMatrix(X), output_margin=True) - margin).max()
             results.append(
                 {
@@ -243,13 +244,15 @@ def table(results: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS], default=[*PARTS])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--rows", type=int, default=2_000_000, help="of the files")
     parser.add_argument("--seeds", type=int, default=5, help="draws of labels of flights")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    for part in options.parts:
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
+    for part in options.parts or PARTS:
         name, measure = PARTS[part]
         results = measure(options)
         with (options.output / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:

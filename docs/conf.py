@@ -31,7 +31,7 @@ exclude_patterns = ["_build", "results"]
 nitpicky = True
 
 # The build needs no network, so there is no intersphinx: names of other packages are left as text.
-nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|xgboost|lightgbm|dask|distributed)\..*")]
+nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|xgboost|lightgbm|dask|distributed|pyspark)\..*")]
 
 # Docstrings give the types in words; a second time in the signature they would bury the defaults.
 autodoc_typehints = "none"

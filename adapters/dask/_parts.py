@@ -87,7 +87,8 @@ class Parts:
         ends = np.cumsum(found)
         cut = []
         for start, length in zip(self.starts, self.lengths, strict=True):
-            first, last = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, start + length)
+            first = int(np.searchsorted(ends, start, side="right"))
+            last = int(np.searchsorted(ends, start + length))
             offset = start - int(ends[first] - found[first])
             cut.append(self.client.submit(_cut, pieces[first : last + 1], offset, length, pure=False))
         if not all(self.client.gather(self.client.map(_same_index, cut, self.pieces, pure=False))):

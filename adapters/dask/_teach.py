@@ -171,10 +171,12 @@ def _sample(parts: Parts, labeled: list[Index], recipe: Recipe) -> tuple[list[In
     n_free = [n - some.size for n, some in zip(parts.lengths, labeled, strict=True)]
     total, n_labeled = sum(n_free), parts.n_rows - sum(n_free)
     limit = recipe.graph.max_nodes if isinstance(recipe.graph, RefinedGraph) else RefinedGraph().max_nodes
-    ranks = np.arange(total)
+    size = total
     if limit is not None and parts.n_rows > limit:
         size = min(total, max(limit - n_labeled, limit // 2))
-        ranks = np.sort(np.random.default_rng(recipe.random_state).choice(total, size, replace=False))
+    # Nothing here is as large as the number of rows, unless all of them are drawn.
+    random = np.random.default_rng(recipe.random_state)
+    ranks = np.arange(total) if size == total else np.sort(random.choice(total, size, replace=False))
     chosen = _split(ranks, n_free)
     drawn = parts.client.gather(parts.client.map(_draw, parts.pieces, labeled, chosen, pure=False))
     return [rows for rows, _ in drawn], stacked([some for rows, some in drawn if rows.size])
