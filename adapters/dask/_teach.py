@@ -20,7 +20,7 @@ from grbb_ext.graph import KNNGraph, RefinedGraph, laplacian
 from grbb_ext.labels import Labels, class_weights, mixed_weight
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.rules import Targets
-from grbb_ext.teacher import Teacher, sharpened
+from grbb_ext.teacher import Teacher, sharpened, shifted
 
 Float32 = NDArray[np.float32]
 Index = NDArray[np.intp]
@@ -107,7 +107,9 @@ def teach(
             rows, X = _sample(parts, rows, recipe)
         else:
             rows, X, order = [np.arange(n) for n in parts.lengths], None, _order(parts, row_ids)
-        obj = grbb_objective(X, _labels_among(parts, labels, labeled, rows, order), **settings, **threads)
+        # Classes are weighed below, where all rows are.
+        plain = {**settings, "class_weight": None}
+        obj = grbb_objective(X, _labels_among(parts, labels, labeled, rows, order), **plain, **threads)
         assert obj.teacher_ is not None
         assert obj.targets_ is not None
         teacher, q = obj.teacher_, obj.targets_
@@ -243,7 +245,9 @@ def _taught(
         q[others] = sharpened(predicted, 1.0, hard=True) if hard else predicted
     q[rows] = q_of_rows
     of_row = np.ones(n_rows) if weight is None else weight
-    of_row = of_row * (1.0 if of_class is None else mixed_weight(q, of_class))
+    if of_class is not None:  # as on one machine
+        of_row, q = of_row * mixed_weight(q, of_class), shifted(q, of_class).astype(np.float32)
+    of_row = np.array(of_row, dtype=np.float64)
     of_row[rows[~reached]] = 0.0
     return q, of_row.astype(np.float32)
 

@@ -305,7 +305,15 @@ def test_rows_that_no_label_reaches_are_reported(client):
     X = X + 100 * (np.arange(len(X)) >= 200)[:, None]
     y = np.where(np.arange(len(X)) < 200, y, -1)
     with pytest.warns(UnreachableRowsWarning, match="100 of 300"):
-        model = train(client, PARAMS, array(X, 150, 150), y, graph=KNNGraph(n_neighbors=4), num_boost_round=ROUNDS)
+        model = train(
+            client,
+            PARAMS,
+            array(X, 150, 150),
+            y,
+            graph=KNNGraph(n_neighbors=4),
+            teacher="graph",
+            num_boost_round=ROUNDS,
+        )
     assert model["info"]["n_unreachable"] == 100
 
 
