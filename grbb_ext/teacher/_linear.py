@@ -90,7 +90,8 @@ class LinearExpert:
         dense = not sp.issparse(points)
         center = np.asarray(points.mean(axis=0, dtype=np.float64)).ravel() if dense else np.zeros(points.shape[1])
         squared = (points.multiply(points) if not dense else (points - center) ** 2).sum(axis=1)
-        factor = np.sqrt(_SQUARED_NORM / max(float(np.mean(squared)), np.finfo(np.float64).tiny))
+        spread = float(np.mean(squared))
+        factor = np.sqrt(_SQUARED_NORM / spread) if spread > np.finfo(np.float64).eps else 1.0  # constant columns
         rows, targets = labels.labeled, labels.targets
         X = np.asarray(points[rows].toarray() if not dense else points[rows] - center, dtype=np.float64) * factor
         order = fixed_order(table.take(rows), targets)
