@@ -159,7 +159,7 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
     powers: tuple[float, ...] = (fixed,)
     shares: tuple[float, ...] = (1.0,)
     if isinstance(sharpen, str):
-        mixed = np.tensordot(weight, predicted, axes=1)
+        mixed = np.clip(np.tensordot(weight, predicted, axes=1), 0.0, 1.0)  # 1 but for rounding has no power
         powers, shares = _posterior_powers(mixed, targets)
     return Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n, powers, shares)
 

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from grbb_ext._progress import in_threads, row_blocks
@@ -161,7 +160,7 @@ def _logistic(Z: Floats, targets: Floats) -> tuple[Floats, Any]:
         scores = np.log(share) if n_outputs > 1 else np.log(share / (1.0 - share))
         return np.zeros((Z.shape[1], n_outputs)[: targets.ndim]), scores
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the last digit does not matter
+        warnings.simplefilter("ignore")  # the last digit does not matter, and few labels of many classes are no mistake
         model = LogisticRegression(C=_C, tol=1e-3, max_iter=100).fit(Z, classes)
     if targets.ndim == 1:
         return model.coef_[0], model.intercept_[0]

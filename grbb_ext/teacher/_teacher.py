@@ -166,6 +166,7 @@ class Teacher:
         q = np.where(total > 0, mixed / np.where(total > 0, total, 1.0), self.unknown)
         if self.labels.classes is None:
             return q
+        q = np.clip(q, 0.0, 1.0)  # 1 but for rounding has no power
         powers = zip(self.evidence.powers, self.evidence.shares, strict=True)
         q = np.asarray(sum(share * sharpened(q, power) for power, share in powers))
         return q if self.prior_ratio is None else shifted(q, self.prior_ratio)

@@ -120,12 +120,12 @@ def test_rules_without_soft_labels():
 
 
 def test_catboost_learns_two_classes():
-    X, truth, obj = moons(class_weight={0: 1.0, 1: 3.0})
+    X, _, obj = moons(class_weight={0: 1.0, 1: 3.0})
     X = X.round(1)
     q, weight = obj.soft_labels()
     options = CAT | EXACT | {"boost_from_average": False}
     model = CatBoostClassifier(loss_function="CrossEntropy", **options).fit(X, q, sample_weight=weight)
-    assert np.mean(model.predict(X) == truth) > 0.9
+    assert np.mean((model.predict(X) == 1) == (q > 0.5)) > 0.95  # class weights have moved q
     rows, label, of_row = obj.weighted_rows()
     copies = CatBoostClassifier(loss_function="Logloss", **options).fit(X[rows], label, sample_weight=of_row)
     assert_allclose(copies.predict_proba(X), model.predict_proba(X), atol=1e-6)
