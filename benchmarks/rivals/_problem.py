@@ -68,7 +68,8 @@ class Problem:
         def make() -> tuple[NDArray[Any], NDArray[Any]]:
             medians = np.nan_to_num(np.nanmedian(self.split.X, axis=0))
             X, test = (np.where(np.isnan(rows), medians, rows) for rows in (self.split.X, self.split.X_test))
-            scaled = np.asarray(DistanceSpace.fit_transform(read_table(X))[1])
+            table = read_table(X)
+            scaled = np.asarray(DistanceSpace.fit(table)(table))
             if np.array_equal(scaled, X):
                 return X, test
             deviation = X.std(axis=0, dtype=np.float64)

@@ -305,5 +305,5 @@ def knn_graph(
     table = read_table(X)
     if n_neighbors >= table.n_rows:
         raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {table.n_rows}.")
-    _, points = DistanceSpace.fit_transform(table, scale=spec.scale, n_jobs=n_jobs)
+    points = DistanceSpace.fit(table, scale=spec.scale)(table, n_jobs)
     return spec.affinity(spec.search(points, n_jobs=n_jobs, verbose=verbose))

@@ -18,7 +18,7 @@ Index = NDArray[np.intp]
 
 _RECALL_SAMPLE = 200
 # k-means of the cells: so many rows for each, of which more would not move the recall.
-_ROWS_PER_CELL = 64
+_ROWS_PER_CELL = 40
 
 _log = logging.getLogger("grbb_ext.graph")
 
@@ -59,7 +59,8 @@ class FaissIndex:
         self._k, self._cosine = k, metric == "cosine"
         rows = self._single(X)
         n_rows, n_columns = rows.shape
-        self.n_cells = max(1, int(np.sqrt(n_rows)))
+        # Twice the root: fewer rows are looked at for the same recall, and k-means is still cheap.
+        self.n_cells = max(1, min(int(2 * np.sqrt(n_rows)), n_rows // _ROWS_PER_CELL))
         self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_columns), n_columns, self.n_cells)
         random = np.random.default_rng(0)
         self._index.train(rows[random.choice(n_rows, min(n_rows, _ROWS_PER_CELL * self.n_cells), replace=False)])
@@ -103,7 +104,7 @@ _EXACT_UP_TO = 20_000
 _CANDIDATES_PER_BLOCK = 2**20
 _RECALL = 0.98
 # A row takes the mean of nodes: whether a few of them are the next best makes no difference, and half of the time.
-_RECALL_OF_NODES = 0.9
+_RECALL_OF_NODES = 0.8
 
 
 def choose_method(X: Matrix, metric: str, method: Method) -> Literal["brute", "tree", "faiss"]:
@@ -219,7 +220,7 @@ class NodeIndex:
         k, at most M.
     metric, method, n_jobs
         As in :func:`nearest_neighbors`.
-    recall_wanted : float, default=0.9
+    recall_wanted : float, default=0.8
         As in :class:`FaissIndex`, where that is the search.
 
     Attributes

@@ -270,7 +270,8 @@ def prepare_graph(
             scores = graph.normal_scores and graph.scale is not None
             extra |= {"normal_scores": scores, "n_components": graph.n_components}
     settings = {"scale": graph.scale, "warn_missing": warn_missing, **extra}
-    space, points = DistanceSpace.fit_transform(table, n_jobs=n_jobs, **settings)
+    space = DistanceSpace.fit(table, **settings)
+    points = space(table, n_jobs)
     prepared = PreparedGraph(n_rows, None, graph, table, space, points, n_jobs=n_jobs, verbose=verbose)
     waits = isinstance(graph, TableGraph) and not graph.every_row_a_node(n_rows)
     return prepared if waits else prepared._searched()

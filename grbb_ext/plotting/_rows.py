@@ -47,7 +47,7 @@ def plane(X: Any) -> tuple[Floats, tuple[str, str]]:
         raise ValueError(f"X must have at least two columns, got shape {table.values.shape}. Pass coordinates=.")
     if table.values.shape[1] == 2 and not table.schema.categorical and not hasattr(table.values, "tocsr"):
         return np.asarray(table.values, dtype=np.float64), (names[0], names[1])
-    _, points = DistanceSpace.fit_transform(table, warn_missing=False)
+    points = DistanceSpace.fit(table, warn_missing=False)(table)
     pca = PCA(2, random_state=0).fit(points)
     first, second = 100 * np.nan_to_num(pca.explained_variance_ratio_)  # rows that are all equal have none
     axis_names = (f"component 1 ({first:.0f} % of the variance)", f"component 2 ({second:.0f} %)")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,24 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.decomposition import PCA
 
-from grbb_ext._progress import in_threads, row_blocks
-from grbb_ext.table._table import Matrix
+from grbb_ext.table._table import MOST_ROWS, Matrix, sampled
 
-# The ranks of more rows are read off a sample, and off so many of its values.
-_MOST_ROWS, _MOST_KNOTS = 50_000, 2_000
-
-
-def sampled(X: Any, most: int) -> Any:
-    """Return all rows, or a random sample of `most` rows.
-
-    Examples
-    --------
-    >>> sampled(np.zeros((6, 1)), 5).shape
-    (5, 1)
-    """
-    if X.shape[0] <= most:
-        return X
-    return X[np.random.default_rng(0).choice(X.shape[0], most, replace=False)]
+# Scores are read off so many values. Beyond so many rows these are read off an even grid, one step in place of a
+# search, where it is off by less than ranks of a sample are anyway.
+_MOST_KNOTS, _EXACT_UP_TO, _GRID, _SAME_SCORE = 2_000, 2_000, 4_096, 0.01
+# Ranges in which neither the grid's steps nor their inverse overflow in single precision.
+_NARROWEST, _WIDEST = 1e-30, 1e30
 
 
 class NormalScores:
@@ -55,8 +45,8 @@ class NormalScores:
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
-        sample = sampled(X, _MOST_ROWS)
-        self._knots = [_knots(column) for column in sample.T]
+        sample = sampled(X, MOST_ROWS)
+        self._knots, self._exact = [_knots(column) for column in sample.T], X.shape[0] <= _EXACT_UP_TO
         own = float(sample.var(axis=0, dtype=np.float64).sum())
         theirs = float(self._scores(sample).var(axis=0, dtype=np.float64).sum())
         #: What scores are multiplied by; 0 where all columns are constant.
@@ -64,13 +54,25 @@ class NormalScores:
 
     def __call__(self, X: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return some rows with their scores beside them: shape (rows, 2 d)."""
-        return np.hstack([X, (self.factor * self._scores(X)).astype(X.dtype)])
+        both = np.empty((X.shape[0], 2 * X.shape[1]), dtype=X.dtype)
+        both[:, : X.shape[1]] = X
+        np.multiply(self._scores(X), self.factor, out=both[:, X.shape[1] :], casting="same_kind")
+        return both
 
-    def _scores(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        scores = np.empty(X.shape)
-        for j, (values, ranks) in enumerate(self._knots):
-            scores[:, j] = np.interp(X[:, j], values, ranks)
-        return scores
+    def _scores(self, X: NDArray[np.floating]) -> NDArray[np.floating]:
+        # Column by column, each in one piece: numbers that lie far apart cost more to fetch than to map.
+        columns = np.array(X.T, order="C")
+        for column, grid, (values, ranks) in zip(columns, self._grids, self._knots, strict=True):
+            column[:] = np.interp(column, values, ranks) if grid is None else grid(column)
+        return columns.T
+
+    @cached_property
+    def _grids(self) -> list[_EvenGrid | None]:
+        return [None if self._exact else _EvenGrid.of(values, ranks) for values, ranks in self._knots]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Grids are large, and soon made again.
+        return {name: value for name, value in vars(self).items() if name != "_grids"}
 
 
 def _knots(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -82,6 +84,47 @@ def _knots(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[n
         chosen = np.linspace(0, values.size - 1, _MOST_KNOTS).round().astype(np.intp)
         values, share = values[chosen], share[chosen]
     return values, np.asarray(ndtri(share))
+
+
+class _EvenGrid(NamedTuple):
+    """A function that is linear between the points of an even grid, and constant beyond."""
+
+    first: float
+    per_unit: float
+    at: NDArray[np.float64]
+    step: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64], scores: NDArray[np.float64]) -> _EvenGrid | None:
+        """Return the grid that interpolates these scores, or None where it would be off by more than 0.01.
+
+        Both functions are linear in between, so that the error is largest at one of the values.
+
+        Examples
+        --------
+        >>> _EvenGrid.of(np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.0, 1.0]))(np.array([-9.0, 0.5, 9.0])).tolist()
+        [-1.0, -0.5, 1.0]
+        >>> _EvenGrid.of(np.array([0.0, 1.0, 1e9]), np.array([-1.0, 0.0, 1.0])) is None
+        True
+        """
+        width = float(values[-1] - values[0])
+        if not _NARROWEST < width < _WIDEST:
+            return None
+        grid = np.linspace(values[0], values[-1], _GRID + 1)
+        at = np.interp(grid, values, scores)
+        if np.abs(np.interp(values, grid, at) - scores).max() > _SAME_SCORE:
+            return None
+        return cls(float(values[0]), _GRID / width, at, np.append(np.diff(at), 0.0))
+
+    def __call__(self, column: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the function of each number, in its precision."""
+        with np.errstate(over="ignore"):  # far beyond the grid is beyond it
+            place = np.clip((column - column.dtype.type(self.first)) * column.dtype.type(self.per_unit), 0.0, _GRID)
+        cell = place.astype(np.int32)
+        place -= cell
+        place *= self.step.astype(column.dtype)[cell]
+        place += self.at.astype(column.dtype)[cell]
+        return place
 
 
 # The covariance of more columns is not formed.
@@ -126,7 +169,7 @@ class PrincipalComponents:
 
     @classmethod
     def fit(cls, X: Matrix, n_components: int | None, scores: NormalScores | None = None) -> PrincipalComponents:
-        """Find the directions, on a sample where there are more than 50,000 rows.
+        """Find the directions, on a sample where there are more than 20,000 rows.
 
         Parameters
         ----------
@@ -144,7 +187,7 @@ class PrincipalComponents:
         width = X.shape[1] * (1 if scores is None else 2)
         if n_components is None or sp.issparse(X) or width <= n_components or X.shape[0] <= n_components + 1:
             return cls(scores)
-        sample = sampled(X, _MOST_ROWS)
+        sample = sampled(X, MOST_ROWS)
         sample = sample if scores is None else scores(sample)
         # Centred beforehand and in double precision: the covariance of columns far from 0 would cancel.
         mean = sample.mean(axis=0, dtype=np.float64)
@@ -162,28 +205,14 @@ class PrincipalComponents:
         factor[some] = kept[some] ** -0.25 * np.sqrt(1.0 - noise / kept[some])
         return cls(scores, mean, (pca.components_[:-1] * factor[:, None]).T.astype(X.dtype))
 
-    def __call__(self, X: Matrix, n_jobs: int | None = 1) -> Matrix:
-        """Return columns for distances of any rows, in the type of X.
+    @property
+    def changes_rows(self) -> bool:
+        """Whether anything is done at all."""
+        return self.scores is not None or self.mean is not None
 
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (M, d)
-            Rows.
-        n_jobs : int or None, default=1
-            Threads that share the rows; None takes all cores.
-
-        Returns
-        -------
-        ndarray of shape (M, c), or X itself
-        """
-        widened = self.scores or (lambda rows: rows)
+    def __call__(self, X: Matrix) -> Matrix:
+        """Return columns for distances of any rows, in the type of X: shape (M, c), or X itself."""
+        widened = X if self.scores is None else self.scores(X)
         if self.mean is None or self.directions is None:
-            return widened(X)
-        mean, directions = self.mean.astype(X.dtype), self.directions
-        result = np.empty((X.shape[0], directions.shape[1]), dtype=X.dtype)
-
-        def fill(block: slice) -> None:
-            result[block] = (widened(X[block]) - mean) @ directions
-
-        in_threads(fill, row_blocks(X.shape[0]), n_jobs=n_jobs)
-        return result
+            return widened
+        return (widened - self.mean.astype(X.dtype)) @ self.directions

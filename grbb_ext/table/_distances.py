@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._progress import row_blocks, warn_caller
-from grbb_ext.table._components import NormalScores, PrincipalComponents, sampled
-from grbb_ext.table._table import Index, Matrix, Table, without_missing
+from grbb_ext._progress import in_threads, row_blocks, warn_caller
+from grbb_ext.table._components import NormalScores, PrincipalComponents
+from grbb_ext.table._table import Index, Matrix, Table, sampled, without_missing
 
 Scale = Literal["auto", "standard"] | None
 
@@ -74,12 +74,7 @@ class DistanceSpace:
     beside: bool
 
     @classmethod
-    def fit(cls, table: Table, **settings: Any) -> DistanceSpace:
-        """Return the space of :meth:`fit_transform` alone."""
-        return cls.fit_transform(table, **settings)[0]
-
-    @classmethod
-    def fit_transform(
+    def fit(
         cls,
         table: Table,
         *,
@@ -87,10 +82,9 @@ class DistanceSpace:
         categories: Literal["always", "only without numbers"] = "always",
         normal_scores: bool = False,
         n_components: int | None = None,
-        n_jobs: int | None = None,
         warn_missing: bool = True,
-    ) -> tuple[DistanceSpace, Matrix]:
-        """Take medians, scales, ranks and directions of the rows, and return the space and the points of these rows.
+    ) -> DistanceSpace:
+        """Take medians and scales of the rows, and ranks and directions of at most 20,000 of them.
 
         Parameters
         ----------
@@ -107,16 +101,12 @@ class DistanceSpace:
             Put :class:`NormalScores` beside the columns; not with ``scale=None``.
         n_components : int or None, default=None
             Replace more columns than this by so many :class:`PrincipalComponents`.
-        n_jobs : int or None, default=None
-            Threads; None takes all cores.
         warn_missing : bool, default=True
             Whether a :class:`GraphWarning` counts the missing values that are replaced.
 
         Returns
         -------
-        space : DistanceSpace
-        points : ndarray or csr_array of shape (N, number of columns)
-            The same as ``space(table)``, for less work.
+        DistanceSpace
         """
         if scale not in ("auto", "standard", None):
             raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
@@ -133,12 +123,11 @@ class DistanceSpace:
             scale = "standard"
         medians = None if sp.issparse(numbers) else _medians(numbers)
         space = cls(medians, None, tuple(levels), PrincipalComponents(), beside)
-        columns = space._columns(table)
-        space = replace(space, factors=_column_factors(columns, scale))
-        matrix = space._joined(columns, table)
+        space = replace(space, factors=_column_factors(space._columns(table), scale))
+        few = table.sampled()
+        matrix = space._joined(space._columns(few), few)
         scores = NormalScores(matrix) if normal_scores and scale is not None and not sp.issparse(matrix) else None
-        space = replace(space, components=PrincipalComponents.fit(matrix, n_components, scores))
-        return space, space.components(matrix, n_jobs)
+        return replace(space, components=PrincipalComponents.fit(matrix, n_components, scores))
 
     def __call__(self, table: Table, n_jobs: int | None = None) -> Matrix:
         """Return the points of the rows of a table with the schema of the fit: finite, float32 or float64.
@@ -154,7 +143,22 @@ class DistanceSpace:
         -------
         ndarray or csr_array of shape (N, number of columns)
         """
-        return self.components(self._joined(self._columns(table), table), n_jobs)
+        if not self.components.changes_rows:
+            return self._joined(self._columns(table), table)
+        # Block by block: scaled columns of all rows, with scores beside them, would be the largest thing in memory.
+        blocks = row_blocks(table.n_rows) or [slice(0, 0)]
+        first = self._points(table.take(blocks[0]))
+        points = np.empty((table.n_rows, first.shape[1]), dtype=first.dtype)
+        points[blocks[0]] = first
+
+        def fill(block: slice) -> None:
+            points[block] = self._points(table.take(block))
+
+        in_threads(fill, blocks[1:], n_jobs=n_jobs)
+        return points
+
+    def _points(self, table: Table) -> Matrix:
+        return self.components(self._joined(self._columns(table), table))
 
     def _columns(self, table: Table) -> Matrix:
         """Return the columns that are scaled: numbers without holes, or one-hot columns where there are no numbers."""

@@ -22,6 +22,23 @@ Index: TypeAlias = NDArray[np.intp]
 NO_SPARSE_CATEGORIES = "Categorical columns of a sparse matrix are not supported. Pass a frame or a dense array."
 
 
+#: Ranks, directions and means of more rows are those of a random sample of so many.
+MOST_ROWS = 20_000
+
+
+def sampled(X: Any, most: int) -> Any:
+    """Return all rows, or a random sample of `most` rows.
+
+    Examples
+    --------
+    >>> sampled(np.zeros((6, 1)), 5).shape
+    (5, 1)
+    """
+    if X.shape[0] <= most:
+        return X
+    return X[np.random.default_rng(0).choice(X.shape[0], most, replace=False)]
+
+
 @dataclass(frozen=True)
 class Schema:
     """What the columns of a data set mean.
@@ -82,6 +99,10 @@ class Table:
     def take(self, rows: Any) -> Table:
         """Return some of the rows, given by position or by a truth value for each."""
         return Table(self.values[rows], self.schema)
+
+    def sampled(self) -> Table:
+        """Return at most 20,000 of the rows, at random: enough for ranks, directions and means."""
+        return Table(sampled(self.values, MOST_ROWS), self.schema)
 
     @cached_property
     def numeric(self) -> Index:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.tree import ExtraTreeRegressor
 
 from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.labels import Labels
@@ -16,7 +16,9 @@ from grbb_ext.table import DistanceSpace, Matrix, Table
 from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, fixed_order
 
 # The out-of-bag means rest on about a third of the trees.
-_TREES, _FEWEST_TREES = 200, 25
+_TREES, _FEWEST_TREES = 100, 25
+# Columns that a split chooses from: the time does not grow with more.
+_MOST_COLUMNS = 100
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class ForestExpert:
     trees : tuple
         The trees of scikit-learn.
     held_out : ndarray of shape (n,) or (n, K)
-        Out-of-bag predictions of the labelled rows.
+        Out-of-bag predictions of the labelled rows; NaN for a row that no tree has left out.
     space : DistanceSpace or None
         Makes further columns: principal components of many, each of which would say little alone.
     """
@@ -48,6 +50,8 @@ class ForestExpert:
         space: DistanceSpace | None = None,
         points: NDArray[np.floating[Any]] | None = None,
         random_state: int = 0,
+        n_jobs: int | None = 1,
+        verbose: bool = False,
     ) -> ForestExpert:
         """Fit the trees.
 
@@ -68,6 +72,10 @@ class ForestExpert:
             What `space` makes of the table, where that is known.
         random_state : int, default=0
             Seed of the trees.
+        n_jobs : int or None, default=1
+            Threads that share the trees, where X is dense and nothing is missing.
+        verbose : bool, default=False
+            Draw a progress bar if it takes more than two seconds.
 
         Examples
         --------
@@ -78,24 +86,37 @@ class ForestExpert:
         >>> (forest.predict(table)[[3, 8]] > 0.5).tolist(), (forest.held_out[[0, 5]] > 0.5).tolist()
         ([False, True], [False, True])
         """
-        rows = labels.labeled
-        X, targets = _columns(table.take(rows), space, None if points is None else points[rows]), labels.targets
-        order = fixed_order(table.take(rows), targets)
-        forest = ExtraTreesRegressor(
-            n_trees(labels.n_outputs),
-            bootstrap=True,
-            max_samples=min(rows.size, MOST_LABELS),
-            oob_score=True,
-            random_state=random_state,
-            n_jobs=1,  # threads of scikit-learn's forests race for the filters of warnings, and may leave them empty
-        )
-        with warnings.catch_warnings():
-            # R2 is not defined for less than two rows; the score itself is not used.
-            warnings.simplefilter("ignore")
-            forest.fit(X[order], targets[order])
-        held_out = np.empty(targets.shape)
-        held_out[order] = np.reshape(forest.oob_prediction_, targets.shape)
-        return cls(tuple(forest.estimators_), held_out, space)
+        rows, targets = table.take(labels.labeled), labels.targets
+        order = fixed_order(rows, targets)
+        X = _columns(rows, space, None if points is None else points[labels.labeled]).astype(np.float32)[order]
+        y, n = targets[order], order.size
+        random = np.random.default_rng(random_state)
+        # Trees that look for missing values, or read sparse rows, change the filters of warnings, for which threads
+        # would race. The others take the rows as they are.
+        plain = not sp.issparse(X) and not np.isnan(X).any()
+        columns = min(X.shape[1], _MOST_COLUMNS)
+
+        def grow(draw: tuple[NDArray[np.intp], int]) -> tuple[Any, NDArray[np.intp], NDArray[np.float64]]:
+            drawn, seed = draw
+            tree = ExtraTreeRegressor(max_features=columns, random_state=seed)
+            tree.fit(X[drawn], y[drawn], check_input=not plain)
+            left = np.setdiff1d(np.arange(n), drawn)
+            predicted = tree.predict(X[left], check_input=not plain) if left.size else np.empty((0, *y.shape[1:]))
+            return tree, left, predicted
+
+        draws = [
+            (random.integers(n, size=min(n, MOST_LABELS)), int(random.integers(2**31)))
+            for _ in range(n_trees(labels.n_outputs))
+        ]
+        grown = in_threads(grow, draws, n_jobs=n_jobs if plain else 1, description="forest", verbose=verbose)
+        total, count = np.zeros(y.shape), np.zeros(n)
+        for _, left, predicted in grown:
+            total[left] += predicted.reshape(left.size, *y.shape[1:])
+            count[left] += 1
+        held_out = np.full(targets.shape, np.nan)
+        counted = count > 0
+        held_out[order[counted]] = (total[counted].T / count[counted]).T
+        return cls(tuple(tree for tree, *_ in grown), held_out, space)
 
     def predict(
         self,
@@ -130,7 +151,7 @@ class ForestExpert:
             rows = rows.astype(np.float32)
             predicted[block] = sum(tree.predict(rows, check_input=False) for tree in self.trees) / len(self.trees)
 
-        in_threads(fill, row_blocks(table.n_rows), n_jobs=n_jobs, description="forest", verbose=verbose)
+        in_threads(fill, row_blocks(table.n_rows), n_jobs=n_jobs, description="forest: all rows", verbose=verbose)
         return predicted
 
 
@@ -140,7 +161,7 @@ def n_trees(n_outputs: int) -> int:
     Examples
     --------
     >>> n_trees(1), n_trees(32), n_trees(64), n_trees(500)
-    (200, 200, 100, 25)
+    (100, 100, 50, 25)
     """
     return max(_FEWEST_TREES, min(_TREES, _TREES * MOST_OUTPUTS // n_outputs))
 

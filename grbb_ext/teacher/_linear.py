@@ -85,15 +85,17 @@ class LinearExpert:
         >>> (linear.predict(table)[[3, 8]] > 0.5).tolist(), (linear.held_out[[0, 5]] > 0.5).tolist()
         ([False, True], [False, True])
         """
-        space, points = DistanceSpace.fit_transform(table, scale="standard", normal_scores=True, warn_missing=False)
+        space = DistanceSpace.fit(table, scale="standard", normal_scores=True, warn_missing=False)
+        points = space(table.sampled(), 1)
         dense = not sp.issparse(points)
         center = np.asarray(points.mean(axis=0, dtype=np.float64)).ravel() if dense else np.zeros(points.shape[1])
         squared = (points.multiply(points) if not dense else (points - center) ** 2).sum(axis=1)
         spread = float(np.mean(squared))
         factor = np.sqrt(_SQUARED_NORM / spread) if spread > np.finfo(np.float64).eps else 1.0  # constant columns
-        rows, targets = labels.labeled, labels.targets
-        X = np.asarray(points[rows].toarray() if not dense else points[rows] - center, dtype=np.float64) * factor
-        order = fixed_order(table.take(rows), targets)
+        rows, targets = table.take(labels.labeled), labels.targets
+        points = space(rows, 1)
+        X = np.asarray(points - center if dense else points.toarray(), dtype=np.float64) * factor
+        order = fixed_order(rows, targets)
         drawn = order
         if order.size > MOST_LABELS:
             chosen = np.random.default_rng(random_state).choice(order.size, MOST_LABELS, replace=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,24 @@ def sharpened(q: NDArray[np.float64], sharpen: float, hard: bool = False) -> NDA
     ([0.5, 0.9], [[0.2, 0.4, 0.4]])
     """
     return _binary(q, sharpen, hard) if q.ndim == 1 else _multiclass(q, sharpen, hard)
+
+
+def tempered(q: NDArray[np.float64], powers: Sequence[float], shares: Sequence[float]) -> NDArray[np.float64]:
+    """Average :func:`sharpened` over powers, with these shares.
+
+    Examples
+    --------
+    >>> tempered(np.array([0.0, 0.5, 0.75, 1.0]), (1.0, 2.0), (0.5, 0.5)).round(3).tolist()
+    [0.0, 0.5, 0.825, 1.0]
+    """
+    if q.ndim == 2:
+        return np.asarray(sum(share * sharpened(q, power) for power, share in zip(powers, shares, strict=True)))
+    # For two classes a power is a factor of the logit, which is taken once.
+    with np.errstate(divide="ignore"):
+        score, mean = logit(q), np.zeros_like(q)
+    for power, share in zip(powers, shares, strict=True):
+        mean += share * expit(power * score)
+    return mean
 
 
 def _binary(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from grbb_ext.teacher._forest import ForestExpert
 from grbb_ext.teacher._graph import GraphExpert, Refinement, spread
 from grbb_ext.teacher._held_out import EstimatorExpert, check_estimator
 from grbb_ext.teacher._linear import LinearExpert
-from grbb_ext.teacher._targets import prior_ratio, sharpened, shifted
+from grbb_ext.teacher._targets import prior_ratio, shifted, tempered
 
 Expert = GraphExpert | ForestExpert | LinearExpert | EstimatorExpert
 _EXPERTS = ("graph", "forest", "linear")
@@ -166,9 +166,8 @@ class Teacher:
         q = np.where(total > 0, mixed / np.where(total > 0, total, 1.0), self.unknown)
         if self.labels.classes is None:
             return q
-        q = np.clip(q, 0.0, 1.0)  # 1 but for rounding has no power
-        powers = zip(self.evidence.powers, self.evidence.shares, strict=True)
-        q = np.asarray(sum(share * sharpened(q, power) for power, share in powers))
+        # What rounding leaves beyond 1 has no power.
+        q = tempered(np.clip(q, 0.0, 1.0), self.evidence.powers, self.evidence.shares)
         return q if self.prior_ratio is None else shifted(q, self.prior_ratio)
 
     def __repr__(self) -> str:
@@ -298,7 +297,7 @@ def _fitted(
     if isinstance(expert, str) and expert == "forest":
         points = prepared.components
         space = None if points is None else prepared.space
-        forest = ForestExpert.fit(table, labels, space=space, points=points, random_state=random_state)
+        forest = ForestExpert.fit(table, labels, space=space, points=points, random_state=random_state, **settings)
         return forest, forest.predict(table, points, **settings)
     if isinstance(expert, str):
         linear = LinearExpert.fit(table, labels, random_state=random_state)

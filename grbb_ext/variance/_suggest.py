@@ -79,7 +79,7 @@ def cluster_columns(obj: GRBBObjective, X: Any, random: np.random.Generator) -> 
         table = read_table(X)
         if table.n_rows != obj.n_rows_:
             raise ValueError(f"X has {table.n_rows} rows but the objective has {obj.n_rows_}: they must match.")
-        return DistanceSpace.fit_transform(table)[1].astype(np.float64)
+        return DistanceSpace.fit(table)(table).astype(np.float64)
     operator = obj.propagation_
     assert operator is not None
     if not isinstance(operator, SmoothPropagation):

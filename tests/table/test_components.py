@@ -80,7 +80,7 @@ def test_a_sample_and_a_random_projection_find_the_same_directions(monkeypatch: 
     exact = pdist(principal_columns(X, 4)[:100])
     monkeypatch.setattr("grbb_ext.table._components._MOST_COLUMNS", 5)
     np.testing.assert_allclose(pdist(principal_columns(X, 4)[:100]), exact, rtol=1e-3)
-    monkeypatch.setattr("grbb_ext.table._components._MOST_ROWS", 1000)
+    monkeypatch.setattr("grbb_ext.table._components.MOST_ROWS", 1000)
     np.testing.assert_allclose(pdist(principal_columns(X, 4)[:100]), exact, rtol=0.1)
 
 

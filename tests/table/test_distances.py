@@ -11,7 +11,7 @@ from grbb_ext.table import DistanceSpace, Schema, Table, read_table
 
 
 def points(table, **settings):
-    return DistanceSpace.fit_transform(table, **{"warn_missing": False, **settings})[1]
+    return DistanceSpace.fit(table, **{"warn_missing": False, **settings})(table)
 
 
 def test_holes_become_medians():
@@ -82,7 +82,8 @@ def test_other_rows_take_the_medians_factors_and_directions_of_the_fit(categorie
     elif kind == "sparse":
         values, schema = sp.csr_array(np.nan_to_num(values)), Schema()
     table = Table(values, schema)
-    space, matrix = DistanceSpace.fit_transform(table, categories=categories, warn_missing=False, **settings)
+    space = DistanceSpace.fit(table, categories=categories, warn_missing=False, **settings)
+    matrix = space(table)
     assert np.isfinite(matrix.data if sp.issparse(matrix) else matrix).all()
     part = pickle.loads(pickle.dumps(space))(table.take(np.arange(20, 25)))
     some = matrix[20:25]

@@ -1,5 +1,7 @@
 """Normal scores beside columns."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,6 +52,23 @@ def test_constant_columns_say_nothing():
 def test_a_sample_and_few_knots_are_enough(monkeypatch: pytest.MonkeyPatch):
     X = np.random.default_rng(0).lognormal(size=(5000, 1))
     exact = scores_of(X)
-    monkeypatch.setattr("grbb_ext.table._components._MOST_ROWS", 2000)
+    monkeypatch.setattr("grbb_ext.table._components.MOST_ROWS", 2000)
     monkeypatch.setattr("grbb_ext.table._components._MOST_KNOTS", 200)
     assert abs(np.clip(exact, -2, 2) - np.clip(scores_of(X), -2, 2)).max() < 0.15
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_even_grid_is_as_good_as_a_search(dtype):
+    random = np.random.default_rng(0)
+    columns = [random.normal(size=5000), random.exponential(size=5000), random.integers(7, size=5000), np.ones(5000)]
+    X = np.column_stack([*columns, random.standard_cauchy(size=5000) ** 3]).astype(dtype)
+    scores = NormalScores(X)
+    assert [grid is not None for grid in scores._grids] == [True, True, True, False, False]
+    other = np.vstack([X[:100], X.min(axis=0) - 1, X.max(axis=0) + 1, np.full(5, -3e38), np.full(5, 3e38)]).astype(
+        dtype
+    )
+    searched = [np.interp(column, *knots) for column, knots in zip(other.T, scores._knots, strict=True)]
+    assert_allclose(scores(other)[:, 5:] / scores.factor, np.transpose(searched), atol=0.011)
+    again = pickle.loads(pickle.dumps(scores))
+    assert "_grids" not in vars(again)
+    assert_array_equal(again(other), scores(other))
