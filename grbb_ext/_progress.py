@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -76,6 +78,23 @@ def progress(items: Iterable[T], total: int, description: str, verbose: bool) ->
         return items
     bar: Iterable[T] = tqdm(items, total=total, desc=description, delay=_SECONDS_BEFORE_A_BAR, leave=False)
     return bar
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time that a block of code takes to that of a stage.
+
+    Examples
+    --------
+    >>> seconds: dict[str, float] = {}
+    >>> with timed(seconds, "forest"):
+    ...     pass
+    >>> list(seconds), seconds["forest"] >= 0
+    (['forest'], True)
+    """
+    start = time.perf_counter()
+    yield
+    seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
 def n_threads(n_jobs: int | None) -> int:

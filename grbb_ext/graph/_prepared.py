@@ -271,7 +271,7 @@ def prepare_graph(
             extra |= {"normal_scores": scores, "n_components": graph.n_components}
     settings = {"scale": graph.scale, "warn_missing": warn_missing, **extra}
     space = DistanceSpace.fit(table, **settings)
-    points = space(table, n_jobs)
+    points = space(table, n_jobs, verbose)
     prepared = PreparedGraph(n_rows, None, graph, table, space, points, n_jobs=n_jobs, verbose=verbose)
     waits = isinstance(graph, TableGraph) and not graph.every_row_a_node(n_rows)
     return prepared if waits else prepared._searched()

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext._checks import one_of
-from grbb_ext._progress import warn_caller
+from grbb_ext._progress import timed, warn_caller
 from grbb_ext._spec import read_spec
 from grbb_ext.graph import (
     GRAPHS,
@@ -278,7 +278,9 @@ def grbb_objective(
     # Wrong labels and weights are found before the graph, which may take minutes, is built.
     labels = read_labels(y, loss, classes, unlabeled)
     weight = check_sample_weight(sample_weight, labels.n_rows)
-    table = None if X is None else read_table(X)
+    seconds: dict[str, float] = {}
+    with timed(seconds, "table"):
+        table = None if X is None else read_table(X)
     if table is not None and table.n_rows != labels.n_rows:
         raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
     if graph is None and labels.labeled.size == labels.n_rows and isinstance(recipe.graph, TableGraph):
@@ -287,12 +289,18 @@ def grbb_objective(
     if recipe.needs_graph or not isinstance(recipe.graph, KNNGraph | SharedGraph):
         # An estimator has read X already, and documents what becomes of missing values.
         warn = not isinstance(X, Table)
-        prepared = prepare_graph(recipe.graph, table, labels.n_rows, n_jobs=n_jobs, verbose=verbose, warn_missing=warn)
-    return assemble(recipe, labels, weight, prepared)
+        settings: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose, "warn_missing": warn}
+        with timed(seconds, "graph"):
+            prepared = prepare_graph(recipe.graph, table, labels.n_rows, **settings)
+    return assemble(recipe, labels, weight, prepared, seconds)
 
 
 def assemble(
-    recipe: Recipe, labels: Labels, weight: NDArray[np.float64] | None, prepared: PreparedGraph
+    recipe: Recipe,
+    labels: Labels,
+    weight: NDArray[np.float64] | None,
+    prepared: PreparedGraph,
+    seconds: Mapping[str, float] | None = None,
 ) -> GRBBObjective:
     """Make the objective of some rows from what was prepared of them.
 
@@ -306,6 +314,8 @@ def assemble(
         Weights of the rows.
     prepared : PreparedGraph
         Rows and graph.
+    seconds : mapping of str to float or None, default=None
+        Time of the stages before.
 
     Returns
     -------
@@ -318,9 +328,10 @@ def assemble(
             "get gradient 0 (obj.unreachable_ names them). Raise n_neighbors, or label a row of each component.",
             UnreachableRowsWarning,
         )
-    return GRBBObjective(
-        recipe, labels, weight, prepared, lesson, _rule_parts(recipe, labels, weight, prepared, lesson)
-    )
+    timings = {**(seconds or {}), **lesson.seconds}
+    with timed(timings, "gradients"):
+        parts = _rule_parts(recipe, labels, weight, prepared, lesson)
+    return GRBBObjective(recipe, labels, weight, prepared, lesson, parts, timings)
 
 
 def _taught(recipe: Recipe, labels: Labels, prepared: PreparedGraph) -> Lesson:
@@ -337,9 +348,11 @@ def _taught(recipe: Recipe, labels: Labels, prepared: PreparedGraph) -> Lesson:
         return lesson
     if recipe.rule.propagation is None:
         return Lesson()
-    found = spread(prepared, labels, recipe.propagation, random_state=recipe.random_state)
+    seconds: dict[str, float] = {}
+    with timed(seconds, "propagation"):
+        found = spread(prepared, labels, recipe.propagation, random_state=recipe.random_state)
     unreachable = np.flatnonzero(~found.operator.reachable)
-    return Lesson(propagation=found.operator, refinement=found.refinement, unreachable=unreachable)
+    return Lesson(None, None, found.operator, found.refinement, unreachable, seconds)
 
 
 def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) -> Lesson:
@@ -351,9 +364,11 @@ def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) ->
             f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
             "teacher, or fit another one."
         )
-    q = teacher.predict(prepared.table, n_jobs=prepared.n_jobs, verbose=prepared.verbose)
+    seconds: dict[str, float] = {}
+    with timed(seconds, "targets"):
+        q = teacher.predict(prepared.table, n_jobs=prepared.n_jobs, verbose=prepared.verbose)
     q[labels.labeled] = labels.targets
-    return Lesson(q, teacher)
+    return Lesson(q, teacher, seconds=seconds)
 
 
 def _rule_parts(

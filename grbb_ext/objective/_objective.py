@@ -63,6 +63,11 @@ class GRBBObjective:
         Targets q of ``rule="targets"``.
     loss_ : Loss
         The loss.
+    timings_ : dict of str to float
+        Seconds of each stage of the set-up: "table" (reading X), "graph" (columns for distances, and neighbours unless
+        the graph has to wait for the labels), the experts of the teacher ("graph expert", "forest", "linear", or the
+        class of an estimator), "weights", and "gradients" (what is made ready for the rounds). Rules without a teacher
+        have "propagation", a fitted teacher "targets". Folds and new labels list only what was done again.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class GRBBObjective:
         prepared: PreparedGraph,
         lesson: Lesson,
         parts: RuleParts,
+        timings: dict[str, float],
     ) -> None:
         self._recipe, self._labels, self._weight, self._prepared = recipe, labels, weight, prepared
         self._parts = parts
@@ -83,7 +89,7 @@ class GRBBObjective:
         self.propagation_, self.refinement_, self.teacher_ = lesson.propagation, lesson.refinement, lesson.teacher
         self.evidence_ = None if lesson.teacher is None else lesson.teacher.evidence
         self.graph_ = prepared.W if lesson.propagation is None else lesson.propagation.W
-        self.unreachable_ = lesson.unreachable
+        self.unreachable_, self.timings_ = lesson.unreachable, timings
 
     def __call__(self, raw_scores: ArrayLike, data: Any = None) -> tuple[Floats, Floats]:
         """Return gradient and hessian of every row.

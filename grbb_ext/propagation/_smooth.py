@@ -95,7 +95,7 @@ class SmoothPropagation(Propagation):
         def fill(block: slice) -> None:
             K_ll[:, block] = rough(np.eye(n)[:, block])[self.labeled]
 
-        self._each_block(fill, "smooth kernel")
+        self._each_block(fill, "kernel of the labels")
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # what is not finite is refused
             scale = float(1.0 / K_ll.diagonal().mean())
             K_ll = scale * 0.5 * (K_ll + K_ll.T)

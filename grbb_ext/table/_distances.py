@@ -129,7 +129,7 @@ class DistanceSpace:
         scores = NormalScores(matrix) if normal_scores and scale is not None and not sp.issparse(matrix) else None
         return replace(space, components=PrincipalComponents.fit(matrix, n_components, scores))
 
-    def __call__(self, table: Table, n_jobs: int | None = None) -> Matrix:
+    def __call__(self, table: Table, n_jobs: int | None = None, verbose: bool = False) -> Matrix:
         """Return the points of the rows of a table with the schema of the fit: finite, float32 or float64.
 
         Parameters
@@ -138,6 +138,8 @@ class DistanceSpace:
             Rows.
         n_jobs : int or None, default=None
             Threads; None takes all cores.
+        verbose : bool, default=False
+            Draw a progress bar if it takes more than two seconds.
 
         Returns
         -------
@@ -154,7 +156,7 @@ class DistanceSpace:
         def fill(block: slice) -> None:
             points[block] = self._points(table.take(block))
 
-        in_threads(fill, blocks[1:], n_jobs=n_jobs)
+        in_threads(fill, blocks[1:], n_jobs=n_jobs, description="columns for distances", verbose=verbose)
         return points
 
     def _points(self, table: Table) -> Matrix:

@@ -159,7 +159,7 @@ class GraphNodes(Nodes):
 
         blocks = row_blocks(prepared.n_rows)
         settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
-        return sp.csr_array(sp.vstack(in_threads(block_of, blocks, description="rows on nodes", **settings)))
+        return sp.csr_array(sp.vstack(in_threads(block_of, blocks, description="neighbours of other rows", **settings)))
 
     __getstate__ = without_cached  # an index is made again when needed
 

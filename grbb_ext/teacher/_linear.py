@@ -140,7 +140,9 @@ class LinearExpert:
             return scores if self.values else _probabilities(scores)
 
         blocks = row_blocks(table.n_rows)
-        return np.concatenate(in_threads(block_of, blocks, n_jobs=n_jobs, description="linear", verbose=verbose))
+        return np.concatenate(
+            in_threads(block_of, blocks, n_jobs=n_jobs, description="linear model: all rows", verbose=verbose)
+        )
 
 
 def _probabilities(scores: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext._checks import finite_number
-from grbb_ext._progress import in_threads, row_blocks
+from grbb_ext._progress import in_threads, row_blocks, timed
 from grbb_ext._spec import Spec
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
@@ -220,6 +220,8 @@ class Lesson:
         How the graph was refined; None for other graphs.
     unreachable : ndarray of int
         Rows that no label reaches on the graph, and no other expert teaches.
+    seconds : dict of str to float
+        Time of each stage.
     """
 
     targets: NDArray[np.float64] | None = None
@@ -227,6 +229,7 @@ class Lesson:
     propagation: Propagation | None = None
     refinement: Refinement | None = None
     unreachable: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def teach(
@@ -252,29 +255,36 @@ def teach(
     random_state : int, default=0
         Seed of all trees.
     """
-    found = spread(prepared, labels, propagation, random_state=random_state)
-    graph, of_graph = found.expert(labels)
+    seconds: dict[str, float] = {}
+    with timed(seconds, "graph expert"):
+        found = spread(prepared, labels, propagation, random_state=random_state)
+        graph, of_graph = found.expert(labels)
     experts: list[Expert] = [graph]
     predicted = [of_graph]
     # Labels are held out of the smooth operator alone, and without unlabelled rows there is nothing to weigh.
     weighed = isinstance(found.operator, SmoothPropagation) and found.operator.free.size > 0
     if prepared.table is not None and weighed:
         of_graph[~found.operator.reachable] = np.nan
-        others = [_fitted(one, prepared, labels, random_state) for one in committee.experts if not _is_graph(one)]
+        others = []
+        for one in committee.experts:
+            if not _is_graph(one):
+                with timed(seconds, one if isinstance(one, str) else check_estimator(one)):
+                    others.append(_fitted(one, prepared, labels, random_state))
         kept = [(graph, of_graph)] if len(others) < len(committee.experts) else []
         experts, predicted = (list(part) for part in zip(*kept, *others, strict=True))
     schema = None if prepared.table is None else prepared.table.schema
-    held_out = {name: one.held_out for name, one in zip(_names(experts), experts, strict=True)}
-    evidence = weigh(held_out, labels.targets, labels.loss, sharpen=committee.sharpen)
-    teacher = Teacher(tuple(experts), labels, schema, graph.unknown, evidence)
-    unlabeled = found.operator.free
-    if committee.class_prior is not None:
-        ratio = prior_ratio(committee.class_prior, teacher.mix(predicted)[unlabeled], labels)
-        teacher = replace(teacher, prior_ratio=ratio)
-    q = teacher.mix(predicted)
-    q[labels.labeled] = labels.targets
+    with timed(seconds, "weights"):
+        held_out = {name: one.held_out for name, one in zip(_names(experts), experts, strict=True)}
+        evidence = weigh(held_out, labels.targets, labels.loss, sharpen=committee.sharpen)
+        teacher = Teacher(tuple(experts), labels, schema, graph.unknown, evidence)
+        if committee.class_prior is not None:
+            unlabeled = found.operator.free
+            ratio = prior_ratio(committee.class_prior, teacher.mix(predicted)[unlabeled], labels)
+            teacher = replace(teacher, prior_ratio=ratio)
+        q = teacher.mix(predicted)
+        q[labels.labeled] = labels.targets
     unreachable = np.flatnonzero(~found.operator.reachable) if experts == [graph] else np.empty(0, dtype=np.intp)
-    return Lesson(q, teacher, found.operator, found.refinement, unreachable)
+    return Lesson(q, teacher, found.operator, found.refinement, unreachable, seconds)
 
 
 def _is_graph(expert: Any) -> bool:

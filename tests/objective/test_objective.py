@@ -1,11 +1,13 @@
 import copy
 import pickle
+import time
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
+from sklearn.naive_bayes import GaussianNB
 
 from grbb_ext import Committee, Corrected, Paper, Smooth, Targets, grbb_objective, knn_graph
 
@@ -226,3 +228,16 @@ def test_a_graph_in_any_sparse_format():
     expected = grbb_objective(None, Y, graph=W)(H)
     for given in (sp.coo_matrix(W), W.toarray(), W.tocsc()):
         assert_allclose(grbb_objective(None, Y, graph=given)(H), expected)
+
+
+def test_the_time_of_each_stage_is_kept():
+    start = time.perf_counter()
+    obj = grbb_objective(X, Y)
+    took = time.perf_counter() - start
+    assert list(obj.timings_) == ["table", "graph", "graph expert", "forest", "linear", "weights", "gradients"]
+    assert min(obj.timings_.values()) > 0
+    assert 0.5 * took < sum(obj.timings_.values()) < took  # the rest is the reading of labels and options
+    assert list(obj.with_labels(Y).timings_) == ["graph expert", "forest", "linear", "weights", "gradients"]
+    assert list(grbb_objective(X, Y, teacher=obj.teacher_).timings_) == ["table", "targets", "gradients"]
+    assert list(grbb_objective(X, Y, preset="paper").timings_) == ["table", "graph", "propagation", "gradients"]
+    assert "GaussianNB" in grbb_objective(X, Y, teacher=["graph", GaussianNB()]).timings_
