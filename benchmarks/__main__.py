@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--rows", type=int, help="the most training rows; the results get files of their own")
     result.add_argument("--report", action="store_true", help="only make tables and pictures from the CSV")
     result.add_argument("--forget", nargs="+", default=[], help="remove the rows of these methods first")
+    result.add_argument("--check", action="store_true", help="speed: compare ratios with the committed ones")
     result.add_argument("--output", type=Path, help="folder of the results (default: docs/results)")
     return result
 
@@ -78,6 +79,8 @@ def main() -> int:
 
     given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in arguments.items()}
     options = Options(**given)
+    if options.check and question != "speed":
+        raise SystemExit("--check is for the question speed.")
     return 1 if importlib.import_module(QUESTIONS[question]).run(options) else 0
 
 

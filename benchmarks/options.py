@@ -37,6 +37,8 @@ class Options:
         Only make tables and pictures from the CSV.
     forget : tuple of str
         Methods whose rows are removed first.
+    check : bool
+        Only compare with the committed numbers, where the question can (`speed`).
     output : Path or None
         Folder of the CSV, tables and pictures; None is ``docs/results``, or ``docs/_build/quick`` for a quick run.
     """
@@ -52,6 +54,7 @@ class Options:
     rows: int | None = None
     report: bool = False
     forget: tuple[str, ...] = ()
+    check: bool = False
     output: Path | None = None
 
     def choose(self, known: Iterable[str]) -> list[str]:
