@@ -2,8 +2,8 @@
 
 ``python -m benchmarks speed`` writes ``docs/results/speed.csv`` (one row per measurement) and ``docs/results/speed.md``
 (the tables of the documentation). ``--quick`` stops at 10,000 rows; ``python -m benchmarks.speed --million`` goes on to
-1,000,000. ``--check`` measures the default set-up up to 10,000 rows and compares its ratio to 100 rounds with the one in
-the CSV. Nothing else should run meanwhile: the numbers are ratios within one interleaved run, but two cores are soon
+1,000,000. ``--check`` measures the default set-up up to 10,000 rows, and compares its ratio to 100 rounds with the one
+in the CSV. Nothing else should run meanwhile: the numbers are ratios within one interleaved run, but two cores are soon
 disturbed.
 """
 
