@@ -16,7 +16,7 @@ from grbb_ext.table._table import MOST_ROWS, Matrix, sampled
 
 # Scores are read off so many values. Beyond so many rows these are read off an even grid, one step in place of a
 # search, where it is off by less than ranks of a sample are anyway.
-_MOST_KNOTS, _EXACT_UP_TO, _GRID, _SAME_SCORE = 2_000, 2_000, 4_096, 0.01
+_MOST_KNOTS, _EXACT_UP_TO, _GRID, _SAME_SCORE = 2_000, 2_000, 4_096, 0.005
 # Ranges in which neither the grid's steps nor their inverse overflow in single precision.
 _NARROWEST, _WIDEST = 1e-30, 1e30
 
@@ -96,9 +96,9 @@ class _EvenGrid(NamedTuple):
 
     @classmethod
     def of(cls, values: NDArray[np.float64], scores: NDArray[np.float64]) -> _EvenGrid | None:
-        """Return the grid that interpolates these scores, or None where it would be off by more than 0.01.
+        """Return the grid that interpolates these scores, or None where it would be off by more than 0.005 on average.
 
-        Both functions are linear in between, so that the error is largest at one of the values.
+        That is the case for a column with a tail so long that most of its values lie in a few steps.
 
         Examples
         --------
@@ -112,7 +112,7 @@ class _EvenGrid(NamedTuple):
             return None
         grid = np.linspace(values[0], values[-1], _GRID + 1)
         at = np.interp(grid, values, scores)
-        if np.abs(np.interp(values, grid, at) - scores).max() > _SAME_SCORE:
+        if np.abs(np.interp(values, grid, at) - scores).mean() > _SAME_SCORE:
             return None
         return cls(float(values[0]), _GRID / width, at, np.append(np.diff(at), 0.0))
 

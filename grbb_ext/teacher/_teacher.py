@@ -113,7 +113,7 @@ class Teacher:
     >>> y = np.where(np.arange(200) < 10, truth[:200], -1)
     >>> teacher = grbb_objective(X[:200], y).teacher_
     >>> teacher
-    Teacher(graph 0.38, forest 0.34, linear 0.28, 10 labels)
+    Teacher(graph 0.37, forest 0.34, linear 0.28, 10 labels)
     >>> float(np.mean((teacher.predict(X[200:]) > 0.5) == truth[200:]))
     0.95
     """
