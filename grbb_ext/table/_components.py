@@ -124,7 +124,7 @@ class _EvenGrid(NamedTuple):
         place -= cell
         place *= self.step.astype(column.dtype)[cell]
         place += self.at.astype(column.dtype)[cell]
-        return place
+        return np.asarray(place)
 
 
 # The covariance of more columns is not formed.
@@ -215,4 +215,4 @@ class PrincipalComponents:
         widened = X if self.scores is None else self.scores(X)
         if self.mean is None or self.directions is None:
             return widened
-        return (widened - self.mean.astype(X.dtype)) @ self.directions
+        return np.asarray((widened - self.mean.astype(X.dtype)) @ self.directions)

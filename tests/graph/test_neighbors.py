@@ -36,7 +36,7 @@ def test_nodes_are_found_by_either_search(metric):
     far = 100.0 if metric == "euclidean" else 0.0
     nodes, X = random.normal(size=(2000, 3)) + far, random.normal(size=(50, 3)) + far
     exact = NodeIndex(nodes, 3, metric, "brute", None).search(X)
-    index = NodeIndex(nodes, 3, metric, "faiss", None)
+    index = NodeIndex(nodes, 3, metric, "faiss", None, 0.9)
     found = index.search(X)
     same = exact[0] == found[0]
     assert same[:, 0].mean() > 0.8
