@@ -18,7 +18,7 @@ Index = NDArray[np.intp]
 
 _RECALL_SAMPLE = 200
 # k-means of the cells: so many rows for each, of which more would not move the recall.
-_ROWS_PER_CELL = 40
+_ROWS_PER_CELL = 64
 
 _log = logging.getLogger("grbb_ext.graph")
 
