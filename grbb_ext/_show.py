@@ -35,10 +35,11 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], below: s
     >>> html_table(["name"], [["<b>"]])
     '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
-    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
+    cells = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
+    head = f"<thead><tr>{cells}</tr></thead>" if header else ""
     body = "".join(f"<tr>{''.join(_cell(str(cell)) for cell in row)}</tr>" for row in rows)
     caption = f'<caption style="caption-side: bottom; text-align: left">{escape(below)}</caption>' if below else ""
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{caption}{head}<tbody>{body}</tbody></table>"
 
 
 def _cell(text: str) -> str:

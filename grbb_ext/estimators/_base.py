@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +23,7 @@ from grbb_ext.labels import Labels, LossName, check_sample_weight, read_labels
 from grbb_ext.model_selection import CostCurve, cost_curve
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
+from grbb_ext.report import write_report
 from grbb_ext.table import Schema, Table
 from grbb_ext.variance import (
     LabelPlan,
@@ -351,6 +354,30 @@ class GRBBModel(SavedModel):
             With ``best_under(budget)`` and ``fit_best(X, y, budget)``.
         """
         return cost_curve(self, X, y, **settings)
+
+    def report(self, path: str | PathLike[str], X: Any = None, **settings: Any) -> Path:
+        """Write one HTML page about the model: labels, quality, calibration, evidence, costs, what to label next.
+
+        The page needs no network. Pictures need matplotlib.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        X : array-like, sparse matrix or frame of shape (N, d) or None, default=None
+            The rows given to fit. With them the model is trained again in folds, and tested on held-out labels.
+        **settings
+            ``title``; ``cv``, folds as in :func:`grbb_ext.model_selection.held_out_predict` (default 5); ``curve``, a
+            :class:`~grbb_ext.model_selection.CostCurve` to draw; ``n_suggestions`` (default 10); ``label_price``, the
+            price of one label, for a plan.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        check_is_fitted(self, "booster_")
+        return write_report(self, path, X, **settings)
 
     def on_demand(self, fetch: Mapping[Any, Any], **settings: Any) -> OnDemandPredictor:
         """Predict with features that are fetched only where a split needs them.
