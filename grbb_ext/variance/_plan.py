@@ -109,9 +109,16 @@ class LabelPlan:
 
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        for curve in self.curves:
+        for i, curve in enumerate(self.curves):
             name = "forecast" if curve.feature_budget is None else f"budget {curve.feature_budget:g}"
-            (line,) = ax.plot(curve.n_labels, curve.variance, label=name)
+            (line,) = ax.plot(
+                # Later lines are thinner and broken, so that one beneath them is seen.
+                curve.n_labels,
+                curve.variance,
+                label=name,
+                ls=("-", "--", "-.", ":")[i % 4],
+                lw=1.2 + 1.3 * (1 - i / len(self.curves)),
+            )
             measured = curve.measured_n_labels, curve.measured_variance, curve.measured_accuracy
             if curve.measured_n_labels.size:
                 ax.plot(*measured[:2], "o", color=line.get_color(), ms=4)
