@@ -203,7 +203,7 @@ class Folds:
                 f"The data set has {n_rows} rows and the objective {obj.n_rows_}. Make both of the same rows."
             )
         if not isinstance(folds, SemiSupervisedSplit):
-            whole = {"stratify": False} if obj.classes_ is None and isinstance(folds, int) else {}
+            whole: dict[str, Any] = {"stratify": False} if obj.classes_ is None and isinstance(folds, int) else {}
             folds = SemiSupervisedSplit(folds, unlabeled=obj.unlabeled_, **whole)
         self.obj, self._y = obj, obj.y_
         self.metrics: list[Metric] = metric if isinstance(metric, list) else [metric]

@@ -35,16 +35,18 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], below: s
     >>> html_table(["name"], [["<b>"]])
     '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
-    cells = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
-    head = f"<thead><tr>{cells}</tr></thead>" if header else ""
-    body = "".join(f"<tr>{''.join(_cell(str(cell)) for cell in row)}</tr>" for row in rows)
+    cells = [[str(cell) for cell in row] for row in rows]
+    right = [all(map(_is_number, column)) for column in zip(*cells, strict=True)] or [False] * len(header)
+    align = [' style="text-align: right"' if side else "" for side in right]
+
+    def line(tag: str, row: Sequence[object]) -> str:
+        inner = "".join(f"<{tag}{align[j]}>{escape(str(cell))}</{tag}>" for j, cell in enumerate(row))
+        return f"<tr>{inner}</tr>"
+
+    head = f"<thead>{line('th', header)}</thead>" if header else ""
+    body = "".join(line("td", row) for row in cells)
     caption = f'<caption style="caption-side: bottom; text-align: left">{escape(below)}</caption>' if below else ""
     return f"<table>{caption}{head}<tbody>{body}</tbody></table>"
-
-
-def _cell(text: str) -> str:
-    style = ' style="text-align: right"' if _is_number(text) else ""
-    return f"<td{style}>{escape(text)}</td>"
 
 
 def _is_number(text: str) -> bool:

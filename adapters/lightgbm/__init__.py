@@ -122,7 +122,7 @@ def cv(
         train_set,
         num_boost_round,
         folds=parts.rows,
-        feval=lambda raw_scores, data: [tuple(one) for one in parts.score(raw_scores, data)],
+        feval=lambda raw_scores, data: [(*one,) for one in parts.score(raw_scores, data)],
         fpreproc=parts.prepare,
         **keywords,
     )

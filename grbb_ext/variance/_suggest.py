@@ -160,7 +160,7 @@ class LabelSuggestions:
     message: str = field(repr=False)
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
-        lines = [
+        lines: list[tuple[str, ...]] = [
             (str(place), str(row), f"{drop:.2g}")
             for place, (row, drop) in enumerate(zip(self.rows.tolist(), self.expected_drop, strict=True), start=1)
         ]
