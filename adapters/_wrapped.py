@@ -13,15 +13,13 @@ from sklearn.base import clone
 
 from grbb_ext.costs import FeatureCosts, Ledger, stop_reason
 from grbb_ext.estimators import Job, Task
-from grbb_ext.evaluation import Evaluation, Metric
+from grbb_ext.evaluation import Evaluation, Metric, evaluate
 from grbb_ext.labels import Labels
+from grbb_ext.model_selection import SemiSupervisedSplit
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
 
 _LOG = logging.getLogger("grbb_ext")
-
-#: The name of a metric, or a function of (y, prediction).
-AnyMetric = Metric | Callable[..., float]
 
 #: Rounds without a split after which training with costs ends although rows or columns are sampled.
 PATIENCE = 10
@@ -99,7 +97,7 @@ class WrappedBooster:
 
 
 def watch(
-    job: Job, data: list[Any], metrics: list[AnyMetric], patience: tuple[str, int | None]
+    job: Job, data: list[Any], metrics: list[Metric], patience: tuple[str, int | None]
 ) -> Callable[[NDArray[Any], Any], list[Evaluation]]:
     """Return a metric of the library that scores the evaluation sets of a training.
 
@@ -182,6 +180,61 @@ def choose(own: Any, of_booster: dict[str, Any]) -> Any:
     return own if own is not None else next(iter(given.values()), None)
 
 
+class Folds:
+    """An objective of all rows, cut to the folds of a cross-validation of the library.
+
+    Parameters
+    ----------
+    obj : GRBBObjective
+        Of all rows.
+    n_rows : int
+        Rows of the data set.
+    folds : int or splitter
+        A number of folds, a splitter of scikit-learn, or SemiSupervisedSplit.
+    groups : array-like of shape (N,) or None
+        Groups that must not be on both sides.
+    metric : str, callable or list of these
+        What to compute on the labelled rows.
+    """
+
+    def __init__(self, obj: GRBBObjective, n_rows: int, folds: Any, groups: Any, metric: Any) -> None:
+        if n_rows != obj.n_rows_:
+            raise ValueError(
+                f"The data set has {n_rows} rows and the objective {obj.n_rows_}. Make both of the same rows."
+            )
+        if not isinstance(folds, SemiSupervisedSplit):
+            whole: dict[str, Any] = {"stratify": False} if obj.classes_ is None and isinstance(folds, int) else {}
+            folds = SemiSupervisedSplit(folds, unlabeled=obj.unlabeled_, **whole)
+        self.obj, self._y = obj, obj.y_
+        self.metrics: list[Metric] = metric if isinstance(metric, list) else [metric]
+        self.rows = [(train, np.sort(test)) for train, test in folds.split(None, self._y, groups)]
+        self._next = iter(self.rows)
+        self._parts: list[tuple[Any, NDArray[Any], GRBBObjective | None]] = []
+
+    def prepare(self, train_set: Any, test_set: Any, params: Any) -> tuple[Any, Any, Any]:
+        """Note which data sets are those of the next fold; the libraries call it ``fpreproc``."""
+        train, test = next(self._next)
+        self._parts += [(train_set, self._y[train], self.obj.subset(train)), (test_set, self._y[test], None)]
+        return train_set, test_set, params
+
+    def gradients(self, raw_scores: NDArray[Any], data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and hessian of the training rows of a fold."""
+        part = next(obj for one, _, obj in self._parts if one is data)
+        assert part is not None
+        return part(raw_scores, data)
+
+    def score(self, raw_scores: NDArray[Any], data: Any) -> list[Evaluation]:
+        """Score the labelled rows of a data set."""
+        y = next(y for one, y, _ in self._parts if one is data)
+        return [evaluate(self.obj, raw_scores, y, metric) for metric in self.metrics]
+
+
+def refuse_keywords(keywords: Mapping[str, Any], *ours: str) -> None:
+    """Refuse keywords of the library's ``cv`` that the folds of labelled rows replace."""
+    for name in set(ours) & set(keywords):
+        raise TypeError(f"{name}= is not for semi-supervised folds. Use folds=, groups= and metric=.")
+
+
 def _named(metric: Metric, names: str) -> dict[str, Metric]:
     return dict.fromkeys(names.split(), metric)
 
@@ -191,6 +244,8 @@ _CLASSIFICATION: dict[str, Metric] = {
     **_named("error", "error merror binary_error multi_error"),
     "accuracy": "accuracy",
     "auc": "auc",
+    "aucpr": "aucpr",
+    "average_precision": "average_precision",
 }
 _REGRESSION: dict[str, Metric] = {
     **_named("loss", "loss l2 mse mean_squared_error regression"),
@@ -198,7 +253,7 @@ _REGRESSION: dict[str, Metric] = {
 }
 
 
-def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[AnyMetric]:
+def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[Metric]:
     """Return the metrics to compute on labelled rows.
 
     Parameters
@@ -224,7 +279,7 @@ def read_metrics(asked: Any, obj: GRBBObjective, parameter: str) -> list[AnyMetr
         asked = asked.split(",")
     listed = asked if isinstance(asked, (list, tuple, set)) else [asked]
     known = _REGRESSION if obj.classes_ is None else _CLASSIFICATION
-    metrics: list[AnyMetric] = []
+    metrics: list[Metric] = []
     for entry in listed:
         if callable(entry):
             metrics.append(entry)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.metrics import roc_auc_score
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from grbb_ext._checks import one_of
-from grbb_ext.labels import encode, is_unlabeled
+from grbb_ext.labels import encode, is_unlabeled, plain_array
 from grbb_ext.losses import SoftmaxLoss
 from grbb_ext.objective import GRBBObjective
 
-Metric = Literal["loss", "error", "accuracy", "auc", "rmse"]
+MetricName = Literal["loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse"]
+
+#: The name of a metric, or a function of (y, prediction); see :func:`evaluate`.
+Metric = MetricName | Callable[..., Any]
+
+# Of the ranking of two classes.
+_RANKING = {"auc": roc_auc_score, "aucpr": average_precision_score, "average_precision": average_precision_score}
 
 
 class Evaluation(NamedTuple):
@@ -47,9 +54,12 @@ def evaluate(
         Raw scores of any M rows.
     y : array-like of shape (M,)
         Their labels, in the values of ``obj.classes_``; -1 or NaN marks an unlabelled row.
-    metric : {"loss", "error", "accuracy", "auc", "rmse"}, default="loss"
-        Mean loss of the objective, share of wrong or right classes, area under the ROC curve (two classes), or root
-        mean squared error (regression).
+    metric : {"loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse"} or callable, default="loss"
+        Mean loss of the objective, share of wrong or right classes, area under the ROC curve, average precision (by
+        the name of either library; both need two classes), or root mean squared error (regression). A callable is a
+        function of (y, prediction), where prediction is the probability of the second of two classes, of each of more
+        (M, K), or the number. It returns a value, lower for better models, or LightGBM's triple (name, value, is higher
+        better). With weights it is passed ``sample_weight=`` too.
     sample_weight : array-like of shape (M,) or None, default=None
         Weights of the rows.
 
@@ -66,18 +76,22 @@ def evaluate(
     >>> score.name, round(score.value, 3), score.higher_is_better
     ('accuracy', 0.667, True)
     """
-    one_of(metric, get_args(Metric), "metric")
+    if not callable(metric):
+        one_of(metric, get_args(MetricName), "metric")
     H, labels = np.asarray(raw_scores, dtype=np.float64), np.asarray(y)
     if labels.ndim != 1 or H.shape[:1] != labels.shape:
         raise ValueError(f"raw_scores and y must have the same rows, got shapes {H.shape} and {labels.shape}.")
     regression = obj.classes_ is None
-    if (metric == "rmse") != regression and metric != "loss":
+    if not callable(metric) and (metric == "rmse") != regression and metric != "loss":
         raise ValueError(f"metric={metric!r} does not suit the loss {obj.loss_.name!r}.")
     keep = ~(np.isnan(labels) if regression else is_unlabeled(labels, obj.unlabeled_))
     if not keep.any():
         raise ValueError("The evaluation set has no labelled row: give it labels, e.g. DMatrix(X, label=y).")
     weight = np.ones(int(keep.sum())) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[keep]
     H, labels = H[keep], labels[keep]
+    if callable(metric):
+        weights = {} if sample_weight is None else {"sample_weight": weight}
+        return _of_function(metric, plain_array(labels), H if regression else obj.predict_proba(H), weights)
     if metric == "rmse":
         return Evaluation("rmse", float(np.sqrt(np.average((H - labels) ** 2, weights=weight))), False)
     code = labels if obj.classes_ is None else encode(labels, obj.classes_)
@@ -85,10 +99,26 @@ def evaluate(
         targets = np.eye(obj.n_outputs_)[code] if isinstance(obj.loss_, SoftmaxLoss) else code.astype(np.float64)
         return Evaluation(obj.loss_.name, float(np.average(obj.loss_.value(H, targets), weights=weight)), False)
     probability = obj.predict_proba(H)
-    if metric == "auc":
+    if metric in _RANKING:
         if probability.shape[1] != 2:
-            raise ValueError("metric='auc' is for two classes; use 'loss' or 'accuracy'.")
+            raise ValueError(f"metric={metric!r} is for two classes; use 'loss' or 'accuracy'.")
         margin = H if H.ndim == 1 else H[:, 1] - H[:, 0]
-        return Evaluation("auc", float(roc_auc_score(code, margin, sample_weight=weight)), True)
+        return Evaluation(metric, float(_RANKING[metric](code, margin, sample_weight=weight)), True)
     right = float(np.average(probability.argmax(axis=1) == code, weights=weight))
     return Evaluation("accuracy", right, True) if metric == "accuracy" else Evaluation("error", 1.0 - right, False)
+
+
+def _of_function(
+    metric: Callable[..., Any], y: NDArray[Any], predicted: NDArray[np.float64], weights: dict[str, Any]
+) -> Evaluation:
+    if predicted.ndim == 2 and predicted.shape[1] == 2:
+        predicted = predicted[:, 1]
+    found = metric(y, predicted, **weights)
+    name = getattr(metric, "__name__", "metric")
+    name, value, higher_is_better = found if isinstance(found, tuple) and len(found) == 3 else (name, found, False)
+    try:
+        return Evaluation(str(name), float(value), bool(higher_is_better))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"The metric {name} must return a number, or (name, value, is_higher_better); got {found!r}."
+        ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.evaluation import Metric, evaluate
@@ -15,11 +16,12 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.lightgbm needs LightGBM: pip install 'grbb_ext[lightgbm]'.") from error
 
+from grbb_ext.adapters._wrapped import Folds, refuse_keywords
 from grbb_ext.adapters.lightgbm._estimator import ADAPTER
 from grbb_ext.adapters.lightgbm._train import train
 from grbb_ext.adapters.lightgbm._trees import add_link
 
-__all__ = ["ADAPTER", "add_link", "metric", "train"]
+__all__ = ["ADAPTER", "add_link", "cv", "metric", "train"]
 
 
 def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any], lgb.Dataset], tuple[str, float, bool]]:
@@ -29,8 +31,8 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     ----------
     obj : GRBBObjective
         The objective of the training.
-    name : {"loss", "error", "accuracy", "auc", "rmse"}, default="loss"
-        The metric; see :func:`grbb_ext.evaluation.evaluate`.
+    name : {"loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse"} or callable, default="loss"
+        The metric, or a function of (y, prediction); see :func:`grbb_ext.evaluation.evaluate`.
 
     Returns
     -------
@@ -60,3 +62,68 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
         return result.name, result.value, result.higher_is_better
 
     return feval
+
+
+def cv(
+    params: dict[str, Any],
+    train_set: lgb.Dataset,
+    num_boost_round: int = 100,
+    *,
+    folds: Any = 5,
+    groups: Any = None,
+    metric: Metric | list[Metric] = "loss",
+    **keywords: Any,
+) -> dict[str, Any]:
+    """Cross-validate as ``lightgbm.cv`` does: test on labelled rows, train with all unlabelled ones in every fold.
+
+    Each fold trains with ``obj.subset(rows)``, so nothing is learned from the labels that it tests on.
+
+    Parameters
+    ----------
+    params : dict
+        As for ``lightgbm.cv``, with the objective of all rows: ``{"objective": obj}``.
+    train_set, num_boost_round
+        As for ``lightgbm.cv``; `train_set` holds the rows of the objective in the same order, and needs no labels.
+    folds : int or splitter, default=5
+        A number of folds, a splitter of scikit-learn, or :class:`~grbb_ext.model_selection.SemiSupervisedSplit`.
+    groups : array-like of shape (N,) or None, default=None
+        Groups that must not be on both sides of a fold.
+    metric : str, callable or list of these, default="loss"
+        As for :func:`metric`.
+    **keywords
+        Passed to ``lightgbm.cv``: ``callbacks``, ``eval_train_metric``, ``return_cvbooster`` and others.
+
+    Returns
+    -------
+    dict
+        What ``lightgbm.cv`` returns: mean and standard deviation over the folds after each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from grbb_ext import grbb_objective
+    >>> X, truth = make_moons(300, noise=0.1, random_state=0)
+    >>> obj = grbb_objective(X, np.where(np.arange(300) < 30, truth, -1))
+    >>> history = cv({"objective": obj, "verbosity": -1}, lgb.Dataset(X), 20, folds=3, metric="auc")
+    >>> sorted(history), len(history["valid auc-mean"])
+    (['valid auc-mean', 'valid auc-stdv'], 20)
+    """
+    refuse_keywords(keywords, "nfold", "stratified", "shuffle", "metrics", "feval", "fpreproc")
+    obj = params.get("objective")
+    if not isinstance(obj, GRBBObjective):
+        raise TypeError(f"params['objective'] must be what grbb_objective returned, got {obj!r}.")
+    parts = Folds(obj, train_set.construct().num_data(), folds, groups, metric)
+    if train_set.get_label() is None:
+        train_set.set_label(np.zeros(obj.n_rows_))  # LightGBM cuts the labels with the rows, and needs some
+    found: dict[str, Any] = lgb.cv(
+        # LightGBM copies the parameters with all that is in them; a function is left as it is.
+        {**params, "objective": lambda raw_scores, data: parts.gradients(raw_scores, data), "metric": "None"},
+        train_set,
+        num_boost_round,
+        folds=parts.rows,
+        feval=lambda raw_scores, data: [(*one,) for one in parts.score(raw_scores, data)],
+        fpreproc=parts.prepare,
+        **keywords,
+    )
+    return found

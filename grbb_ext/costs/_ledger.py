@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext._show import html_table, text_table
 from grbb_ext.costs._engine import decimal, exact_sum
 from grbb_ext.costs._feature_costs import FeatureCosts
 from grbb_ext.costs._reading import Name, check_price, shorten
@@ -82,6 +83,10 @@ class Ledger:
     [0.0, 3.1, 1.0]
     >>> ledger.affordable().tolist()
     [True, False, True]
+    >>> print(ledger)
+    round   features  sources paid    price  total
+    before  0         'draw', 'chol'   7.27   7.27
+    1 of 3 features bought for 7.27, 1.73 left of the budget of 9.
     """
 
     def __init__(self, costs: FeatureCosts, budget: float | None = None) -> None:
@@ -222,6 +227,30 @@ class Ledger:
     def __repr__(self) -> str:
         limit = "" if self.budget is None else f" of {self.budget:g}"
         return f"Ledger({self.used.sum()} of {self.used.size} features, {self.spent:g}{limit} spent)"
+
+    _HEADER = ("round", "features", "sources paid", "price", "total")
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                "before" if line.round < 0 else str(line.round + 1),
+                shorten(line.features),
+                shorten(line.sources) if line.sources else "paid before",
+                f"{line.price:g}",
+                f"{line.spent:g}",
+            )
+            for line in self.history
+        ]
+
+    def _summary(self) -> str:
+        limit = "." if self.budget is None else f", {self.remaining:g} left of the budget of {self.budget:g}."
+        return f"{self.used.sum()} of {self.used.size} features bought for {self.spent:g}{limit}"
+
+    def __str__(self) -> str:
+        return text_table(self._HEADER, self._lines(), self._summary()) if self.history else self._summary()
+
+    def _repr_html_(self) -> str:
+        return html_table(self._HEADER, self._lines(), self._summary())
 
     def _new_sources(self, features: Any) -> NDArray[np.bool_]:
         return self.costs.union(self.costs._mask(features)[1]) & ~self.paid

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,10 +20,19 @@ from grbb_ext.estimators._job import BoosterAdapter, Job, adapter_named, adapter
 from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.forest import Forest
 from grbb_ext.labels import Labels, LossName, check_sample_weight, read_labels
+from grbb_ext.model_selection import CostCurve, cost_curve
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
+from grbb_ext.report import write_report
 from grbb_ext.table import Schema, Table
-from grbb_ext.variance import LabelSuggestions, PredictionVariance, prediction_variance, suggest_labels
+from grbb_ext.variance import (
+    LabelPlan,
+    LabelSuggestions,
+    PredictionVariance,
+    plan_labels,
+    prediction_variance,
+    suggest_labels,
+)
 
 # Parameters that are specs.
 _SPECS = ("graph", "teacher", "propagation", "rule")
@@ -304,6 +315,69 @@ class GRBBModel(SavedModel):
         """
         check_is_fitted(self, "booster_")
         return suggest_labels(self.objective_, self.raw_scores_, k, **settings)
+
+    def plan_labels(self, k: int, price: float, **settings: Any) -> LabelPlan:
+        """Forecast what up to k more labels bring, and say how many are worth their price.
+
+        Parameters
+        ----------
+        k : int
+            The most labels to consider.
+        price : float
+            Price of one label.
+        **settings
+            Passed to :func:`grbb_ext.variance.plan_labels`.
+
+        Returns
+        -------
+        LabelPlan
+            It prints as a table with a recommendation, and has ``plot()``.
+        """
+        check_is_fitted(self, "booster_")
+        return plan_labels(self.objective_, self.raw_scores_, k, price, **settings)
+
+    def cost_curve(self, X: Any, y: Any, **settings: Any) -> CostCurve:
+        """Cross-validate this estimator along mu or along hard budgets; it is not changed and need not be fitted.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (N, d)
+            Rows, labelled and unlabelled.
+        y : array-like of shape (N,)
+            Labels.
+        **settings
+            Passed to :func:`grbb_ext.model_selection.cost_curve`: ``budgets=8``, ``cv=5`` and others.
+
+        Returns
+        -------
+        CostCurve
+            With ``best_under(budget)`` and ``fit_best(X, y, budget)``.
+        """
+        return cost_curve(self, X, y, **settings)
+
+    def report(self, path: str | PathLike[str], X: Any = None, **settings: Any) -> Path:
+        """Write one HTML page about the model: labels, quality, calibration, evidence, costs, what to label next.
+
+        The page needs no network. Pictures need matplotlib.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        X : array-like, sparse matrix or frame of shape (N, d) or None, default=None
+            The rows given to fit. With them the model is trained again in folds, and tested on held-out labels.
+        **settings
+            ``title``; ``cv``, folds as in :func:`grbb_ext.model_selection.held_out_predict` (default 5); ``curve``, a
+            :class:`~grbb_ext.model_selection.CostCurve` to draw; ``n_suggestions`` (default 10); ``label_price``, the
+            price of one label, for a plan.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        check_is_fitted(self, "booster_")
+        return write_report(self, path, X, **settings)
 
     def on_demand(self, fetch: Mapping[Any, Any], **settings: Any) -> OnDemandPredictor:
         """Predict with features that are fetched only where a split needs them.

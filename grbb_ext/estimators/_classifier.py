@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from grbb_ext.estimators._base import GRBBModel
+from grbb_ext.estimators._rows import refuse_marker_as_class
 from grbb_ext.labels import plain_array
 from grbb_ext.losses import class_probabilities
+from grbb_ext.table import Table
 
 
 class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -259,6 +261,16 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         """
         scores, labels, weight = self._scores_to_score(X, y, sample_weight)
         return float(accuracy_score(plain_array(labels), self._classes_of(scores), sample_weight=weight))
+
+    def _read(self, X: Any, **settings: Any) -> Table:
+        refuse_marker_as_class(self.unlabeled)
+        return super()._read(X, **settings)
+
+    def __sklearn_clone__(self) -> Self:
+        # Wrappers that fit in other processes are up the stack here, and no longer in fit.
+        refuse_marker_as_class(self.unlabeled)
+        copied: Self = super().__sklearn_clone__()
+        return copied
 
     def _classes_of(self, scores: NDArray[Any]) -> NDArray[Any]:
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)

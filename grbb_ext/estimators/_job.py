@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts, Ledger
-from grbb_ext.evaluation import Evaluation, evaluate
+from grbb_ext.evaluation import Evaluation, Metric, evaluate
 from grbb_ext.labels import Labels
-from grbb_ext.losses import Floats
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
 
@@ -108,16 +107,9 @@ class Job:
         """What is learned."""
         return "regression" if self.obj.classes_ is None else "classification"
 
-    def score(self, index: int, raw_scores: NDArray[Any], metric: Any) -> Evaluation:
+    def score(self, index: int, raw_scores: NDArray[Any], metric: Metric) -> Evaluation:
         """Score raw predictions of an evaluation set by the name of a metric, or by a function of (y, prediction)."""
-        y = self.evaluation[index].y
-        if not callable(metric):
-            return evaluate(self.obj, raw_scores, y, metric)
-        predicted: Floats = np.asarray(raw_scores)
-        if self.obj.classes_ is not None:
-            predicted = self.obj.predict_proba(raw_scores)
-            predicted = predicted[:, 1] if predicted.shape[1] == 2 else predicted
-        return Evaluation(getattr(metric, "__name__", "metric"), float(metric(y, predicted)), False)
+        return evaluate(self.obj, raw_scores, self.evaluation[index].y, metric)
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ class OfTrainingRows:
             raise AttributeError(f"{type(model).__name__} has no {self._name} before fit.", name=self._name, obj=model)
         raise AttributeError(
             f"{self._name} is made of the rows given to fit, and a saved model does not hold them. So graph_, "
-            "objective_, raw_scores_, transduction_, prediction_variance() and suggest_labels() do not work after "
-            "load(): fit again, or keep the model with pickle or joblib.",
+            "objective_, raw_scores_, transduction_, prediction_variance(), suggest_labels(), plan_labels() and "
+            "report() do not work after load(): fit again, or keep the model with pickle or joblib.",
             name=self._name,
             obj=model,
         )

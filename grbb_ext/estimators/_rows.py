@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
@@ -18,6 +20,64 @@ from grbb_ext.table import Schema, Table, Unseen, read_table
 
 # Names that both libraries take as they are, and write into their files unchanged.
 _PLAIN_NAME = re.compile(r"[^\s\[\]<>{}\",:]+")
+
+
+# What to do in place of a wrapper of scikit-learn that counts unlabelled rows as a class of their own.
+_ADVICE = {
+    "CalibratedClassifierCV": (
+        "The probabilities of GRBBClassifier are fitted to held-out labels already. To calibrate them on further "
+        "labelled rows, fit the model first: CalibratedClassifierCV(FrozenEstimator(model)).fit(X_more, y_more)."
+    ),
+    "cross_val_predict": "Use grbb_ext.model_selection.held_out_predict, which predicts the labelled rows.",
+    **dict.fromkeys(
+        ("VotingClassifier", "StackingClassifier"),
+        "To average GRBBClassifier with other classifiers, make them experts: teacher=['graph', other_classifier].",
+    ),
+}
+_FIT_ALONE = "Fit GRBBClassifier by itself, on all rows."
+
+
+def refuse_marker_as_class(unlabeled: Any) -> None:
+    """Raise where scikit-learn code up the stack counts the marker of unlabelled rows as a class.
+
+    Calibration, votes, stacks, bags and others find the classes of y themselves, the marker among them, and many hand
+    on y in codes, in which the marker cannot be told from a class. Only their own list of classes shows it.
+
+    Parameters
+    ----------
+    unlabeled : object
+        The marker.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    called = ""
+    while frame is not None:  # the outermost is the one that the user called
+        if str(frame.f_globals.get("__name__")).startswith("sklearn."):
+            for name, value in frame.f_locals.items():
+                if any(_holds(classes, unlabeled) for classes in _classes_of(name, value)):
+                    # An encoder, or a list, belongs to the function that made it.
+                    is_wrapper = isinstance(value, ClassifierMixin)
+                    called = type(value).__name__ if is_wrapper else frame.f_code.co_name
+        frame = frame.f_back
+    if called:
+        raise ValueError(
+            f"{'A wrapper' if called.startswith('_') else called} of scikit-learn takes {unlabeled!r} for a class, but "
+            f"it marks rows without a label. {_ADVICE.get(called, _FIT_ALONE)} Or leave unlabelled rows out of y. If "
+            f"{unlabeled!r} is a class, pass another marker as unlabeled=."
+        )
+
+
+def _classes_of(name: str, value: Any) -> list[Any]:
+    """Return the lists of classes that a variable of scikit-learn holds, itself or in an encoder of labels."""
+    if name == "classes":
+        return [value] if isinstance(value, (list, np.ndarray)) else []
+    if not isinstance(value, BaseEstimator) or isinstance(value, RowReader):
+        return []
+    owners = [value, *(part for part in vars(value).values() if isinstance(part, TransformerMixin))]
+    return [vars(owner)["classes_"] for owner in owners if "classes_" in vars(owner)]
+
+
+def _holds(classes: Any, unlabeled: Any) -> bool:
+    return any(bool(is_unlabeled([one], unlabeled)[0]) for one in classes if np.ndim(one) == 0)
 
 
 class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -77,8 +77,8 @@ def _shape_message(shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
     if len(expected) == 1 and len(shape) == 2:
         return f"{message} There is one score per row here: leave num_class out of the booster's parameters."
     return (
-        f"{message} The data set must hold the rows of y, labelled and unlabelled, in the same order. For the folds of "
-        "xgboost.cv or lightgbm.cv train on each fold with obj.subset(rows)."
+        f"{message} The data set must hold the rows of y, labelled and unlabelled, in the same order. For "
+        "cross-validation use cv of grbb_ext.adapters.xgboost or .lightgbm."
     )
 
 

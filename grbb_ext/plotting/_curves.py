@@ -15,6 +15,7 @@ Axis = Literal["cost", "rounds"]
 _BANDS = 3
 # More lines than this are explained by a bar, not by keys in the legend.
 _KEYS = 5
+_DASHES = ("-", (0, (5, 1.5)), (0, (3, 1.5, 1, 1.5)), (0, (1, 1.2)))
 
 
 def legend_above(ax: Any, n_columns: int = 2) -> Any:
@@ -233,7 +234,9 @@ class CostCurveDisplay(Display):
         if n_lines > _KEYS and colorbar:
             self._draw_bar(colors)
         for i in range(n_lines):
-            style = ({"color": colors[i]} if several else {}) | {"lw": 1.5} | keywords
+            # Later lines are thinner and broken, so that one beneath them is seen.
+            apart = {"color": colors[i], "ls": _DASHES[i % len(_DASHES)], "lw": 1.2 + 1.8 * (1 - i / n_lines)}
+            style = (apart if several else {"lw": 1.5}) | keywords
             label = curve.names[i] if several and n_lines <= _KEYS else name
             self.lines_ += ax.plot(rounds, score[i], label=None if self.colorbar_ else label, **style)
             if curve.score.shape[0] > 1 and n_lines <= _BANDS:

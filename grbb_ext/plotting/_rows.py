@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 _FAINTEST = 0.12
 # Classes that get a key of their own in the legend.
 _KEYS = 20
+# A probability is within [0, 1], so that its standard deviation is at most this.
+_MOST_DEVIATION = 0.5
 _MARK = {"s": 60, "edgecolors": "black", "lw": 1.2}
 
 
@@ -231,7 +233,7 @@ class PropagationDisplay(Display):
         self.colorbar_ = None
         if self.value.ndim == 1:
             toward = "" if self.classes is None else f", towards {self.classes[0]} (-) or {self.classes[1]} (+)"
-            self.colorbar_ = ax.figure.colorbar(self.points_, ax=ax, label=f"propagated -g{toward}")
+            self.colorbar_ = ax.figure.colorbar(self.points_, ax=ax, label=f"step that the next tree learns{toward}")
         elif self.classes is not None and len(palette) <= _KEYS:
             for name, shade in zip(self.classes, palette, strict=True):
                 ax.scatter([], [], color=shade, s=30, label=str(name))
@@ -276,6 +278,9 @@ class VarianceDisplay(Display):
         Mean variance over the rows that a label reaches.
     kind : str
         ``"sandwich"`` or ``"fisher"``.
+    is_probability : bool, default=False
+        Whether predictions are probabilities, whose standard deviation is 0.5 at most. Rows above it are drawn at 0.5,
+        as triangles: their variance says nothing.
 
     Attributes
     ----------
@@ -303,6 +308,7 @@ class VarianceDisplay(Display):
     labeled: NDArray[np.intp]
     mean: float
     kind: str
+    is_probability: bool = False
 
     @classmethod
     def from_objective(
@@ -332,7 +338,12 @@ class VarianceDisplay(Display):
         if prediction.ndim == 2:
             prediction = prediction.max(axis=1)
         display = cls(
-            prediction=prediction, variance=found.per_row, labeled=obj.labeled_, mean=found.mean, kind=found.kind
+            prediction=prediction,
+            variance=found.per_row,
+            labeled=obj.labeled_,
+            mean=found.mean,
+            kind=found.kind,
+            is_probability=obj.classes_ is not None,
         )
         return display.plot(ax=ax)
 
@@ -371,21 +382,28 @@ class VarianceDisplay(Display):
             Itself, with `ax_` and `figure_`.
         """
         ax = self._open(ax, 6, 4)
-        deviation = np.sqrt(self.variance)
-        reached = np.isfinite(deviation)
+        deviation, mean = np.sqrt(self.variance), float(np.sqrt(self.mean))
+        reached, most = np.isfinite(deviation), _MOST_DEVIATION if self.is_probability else np.inf
+        vacuous = reached & (deviation > most)
+        deviation = np.minimum(deviation, most)
         style = {"s": 8, "alpha": 0.5, "linewidths": 0} | keywords
-        self.points_ = ax.scatter(self.prediction[reached], deviation[reached], **style)
+        shown = reached & ~vacuous
+        self.points_ = ax.scatter(self.prediction[shown], deviation[shown], **style)
+        if vacuous.any():
+            label = f"{vacuous.sum()} rows above {most:g}, no information"
+            ax.scatter(self.prediction[vacuous], deviation[vacuous], marker="^", color="0.6", s=14, label=label)
         at = self.labeled
         ax.scatter(self.prediction[at], deviation[at], marker="x", color="black", s=24, label="labelled")
-        ax.axhline(np.sqrt(self.mean), color="0.6", lw=1, ls="--", label=f"mean variance {self.mean:.3g}")
+        # On the axis of deviations a mean of variances stands at its root.
+        height = min(mean, most)
+        ax.axhline(height, color="0.6", lw=1, ls="--", label=f"root of the mean variance, {mean:.3g}")
         left_out = int((~reached).sum())
         if left_out:
             ax.plot([], [], " ", label=f"{left_out} rows out of reach")
-        inside = bool((self.prediction >= 0).all() and (self.prediction <= 1).all())
-        ax.set_xlabel("predicted probability" if inside else "prediction")
+        ax.set_xlabel("predicted probability" if self.is_probability else "prediction")
         ax.set_ylabel(f"standard deviation ({self.kind})")
         ax.set_ylim(bottom=0)
-        legend_above(ax, n_columns=3)
+        legend_above(ax, n_columns=2)
         return self
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grbb_ext._show import html_table, text_table
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import lam_in_use
 from grbb_ext.variance._prediction_variance import prediction_variance
@@ -72,6 +73,25 @@ class LabelPlan:
     recommendation: str
     lam: float
 
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
+        """Return what none, a quarter, half, all and the recommended number of labels bring."""
+        k = self.curves[0].rows.size
+        counts = sorted({0, -(-k // 4), -(-k // 2), self.n_labels, k})
+        names = [
+            "forecast variance" if curve.feature_budget is None else f"at budget {curve.feature_budget:g}"
+            for curve in self.curves
+        ]
+        lines = [
+            (str(n), f"{n * self.price:g}", *(f"{curve.variance[n]:.3g}" for curve in self.curves)) for n in counts
+        ]
+        return ("more labels", "price", *names), lines, self.recommendation
+
+    def __str__(self) -> str:
+        return text_table(*self._table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
     def plot(self, ax: Any = None) -> Any:
         """Draw variance against the number of labels, one line for each feature budget.
 
@@ -89,9 +109,16 @@ class LabelPlan:
 
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        for curve in self.curves:
+        for i, curve in enumerate(self.curves):
             name = "forecast" if curve.feature_budget is None else f"budget {curve.feature_budget:g}"
-            (line,) = ax.plot(curve.n_labels, curve.variance, label=name)
+            (line,) = ax.plot(
+                # Later lines are thinner and broken, so that one beneath them is seen.
+                curve.n_labels,
+                curve.variance,
+                label=name,
+                ls=("-", "--", "-.", ":")[i % 4],
+                lw=1.2 + 1.3 * (1 - i / len(self.curves)),
+            )
             measured = curve.measured_n_labels, curve.measured_variance, curve.measured_accuracy
             if curve.measured_n_labels.size:
                 ax.plot(*measured[:2], "o", color=line.get_color(), ms=4)

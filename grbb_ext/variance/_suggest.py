@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
 from grbb_ext._checks import one_of, positive_int
+from grbb_ext._show import html_table, text_table
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.propagation import Smooth, SmoothPropagation
@@ -158,6 +159,20 @@ class LabelSuggestions:
     n_candidates: int
     message: str = field(repr=False)
 
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
+        lines: list[tuple[str, ...]] = [
+            (str(place), str(row), f"{drop:.2g}")
+            for place, (row, drop) in enumerate(zip(self.rows.tolist(), self.expected_drop, strict=True), start=1)
+        ]
+        below = f"Chosen by {self.strategy!r} among {self.n_candidates} unlabelled rows. {self.message}".strip()
+        return ("order", "row", "lowers the mean variance by"), lines, below
+
+    def __str__(self) -> str:
+        return text_table(*self._table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
 
 def suggest_labels(
     obj: GRBBObjective,
@@ -220,6 +235,11 @@ def suggest_labels(
     >>> suggested = suggest_labels(obj, np.zeros(7), 2, "a-optimal", lam=1.0)
     >>> suggested.rows.tolist(), suggested.expected_drop.round(3).tolist()
     ([5, 6], [0.123, 0.033])
+    >>> print(suggested)
+    order  row  lowers the mean variance by
+        1    5                         0.12
+        2    6                        0.033
+    Chosen by 'a-optimal' among 5 unlabelled rows.
     """
     one_of(strategy, get_args(Strategy), "strategy")
     k = positive_int(k, "k")

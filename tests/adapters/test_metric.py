@@ -4,7 +4,7 @@ import pytest
 import xgboost as xgb
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_moons
-from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.metrics import accuracy_score, average_precision_score, log_loss, roc_auc_score
 
 from grbb_ext import grbb_objective
 from grbb_ext.adapters import lightgbm as lgb_adapter
@@ -18,7 +18,12 @@ OBJ = grbb_objective(X, Y)
 PARTLY = np.where(np.arange(200) % 3 == 0, -1, CLASSES[TRUTH])
 
 
-@pytest.mark.parametrize("name", ["loss", "error", "accuracy", "auc"])
+def brier(y, probability, sample_weight=None):
+    """Score as a user's own metric: labels are the user's, predictions are probabilities of the second class."""
+    return np.average((probability - (y == 8)) ** 2, weights=sample_weight)
+
+
+@pytest.mark.parametrize("name", ["loss", "error", "accuracy", "auc", "aucpr", "average_precision", brier])
 def test_both_libraries_report_the_score_of_the_labelled_rows(name):
     kept = PARTLY != -1
     train = xgb.DMatrix(X)
@@ -39,6 +44,9 @@ def test_both_libraries_report_the_score_of_the_labelled_rows(name):
         "error": 1 - accuracy_score(CLASSES[TRUTH][kept], OBJ.predict(raw)),
         "accuracy": accuracy_score(CLASSES[TRUTH][kept], OBJ.predict(raw)),
         "auc": roc_auc_score(TRUTH[kept], raw),
+        "aucpr": average_precision_score(TRUTH[kept], raw),
+        "average_precision": average_precision_score(TRUTH[kept], raw),
+        brier: np.mean((OBJ.predict_proba(raw)[:, 1] - TRUTH[kept]) ** 2),
     }
     (values,) = history["valid"].values()
     assert_allclose(values[-1], expected[name], atol=1e-5)
@@ -93,6 +101,16 @@ def test_weights():
     y = CLASSES[TRUTH]
     expected = accuracy_score(y[:100], OBJ.predict(raw[:100]))
     assert_allclose(evaluate(OBJ, raw, y, "accuracy", weight).value, expected)
+    expected = np.mean((OBJ.predict_proba(raw)[:100, 1] - TRUTH[:100]) ** 2)
+    assert evaluate(OBJ, raw, y, brier, weight) == ("brier", pytest.approx(expected), False)
+
+
+def test_functions_may_say_their_name_and_direction():
+    raw = np.random.default_rng(0).normal(size=200)
+    found = evaluate(OBJ, raw, CLASSES[TRUTH], lambda y, p: ("right", np.mean((p > 0.5) == (y == 8)), True))
+    assert found == ("right", evaluate(OBJ, raw, CLASSES[TRUTH], "accuracy").value, True)
+    with pytest.raises(TypeError, match="must return a number"):
+        evaluate(OBJ, raw, CLASSES[TRUTH], lambda y, p: "high")
 
 
 @pytest.mark.parametrize(

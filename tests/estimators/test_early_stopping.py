@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 from sklearn.datasets import make_moons
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from grbb_ext import GRBBClassifier, GRBBRegressor
 
@@ -45,14 +45,21 @@ def test_unlabeled_rows_of_the_evaluation_set_are_left_out(classifier, parts):
     assert model.evals_result_ == expected.evals_result_
 
 
-def test_a_metric_that_should_rise(classifier, library, parts):
+def rank(y, probability):
+    return "rank", roc_auc_score(y, probability), True
+
+
+@pytest.mark.parametrize(
+    ("metric", "score"), [("auc", roc_auc_score), ("aucpr", average_precision_score), (rank, roc_auc_score)]
+)
+def test_a_metric_that_should_rise(classifier, library, parts, metric, score):
     X, y, X_valid, y_valid = parts
     name = "eval_metric" if library == "xgboost" else "metric"
-    wrapped = classifier(n_estimators=100, early_stopping_rounds=3, **{name: "auc"})
+    wrapped = classifier(n_estimators=100, early_stopping_rounds=3, **{name: metric})
     model = GRBBClassifier(wrapped).fit(X, y, eval_set=(X_valid, y_valid))
-    areas = model.evals_result_["validation_0"]["auc"]
+    (areas,) = model.evals_result_["validation_0"].values()
     assert model.n_iter_ == int(np.argmax(areas)) + 1
-    assert roc_auc_score(y_valid, model.decision_function(X_valid)) == pytest.approx(max(areas))
+    assert score(y_valid, model.decision_function(X_valid)) == pytest.approx(max(areas))
 
 
 def test_text_classes_and_a_metric_of_the_users_own(classifier, library, parts):

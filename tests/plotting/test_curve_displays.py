@@ -97,6 +97,8 @@ def test_trees_accuracy_lines(n_mu, bar):
     made = curve(n_mu)
     display = CostCurveDisplay.from_curve(made, x="rounds")
     assert len(display.lines_) == n_mu
+    # Lines that lie on one another are told apart.
+    assert len({line.get_linewidth() for line in display.lines_}) == n_mu
     for m, line in enumerate(display.lines_):
         assert_array_equal(line.get_xdata(), [1, 2, 3, 4, 5])
         assert_allclose(line.get_ydata(), made.score[:, m].mean(axis=0))

@@ -57,7 +57,7 @@ def test_regression_is_coloured_by_the_gradient():
     obj = grbb_objective(None, [1.0, np.nan, np.nan, np.nan, np.nan, 3.0], graph=PATH, loss="squared_error")
     display = PropagationDisplay.from_objective(obj, LINE)
     assert_allclose(display.value, obj.targets_ - 2.0, atol=1e-6)  # from the mean of the labels
-    assert display.colorbar_.ax.get_ylabel() == "propagated -g"
+    assert display.colorbar_.ax.get_ylabel() == "step that the next tree learns"
 
 
 def test_more_classes_are_coloured_by_class_and_confidence():

@@ -49,3 +49,23 @@ def test_rows_out_of_reach_are_counted_in_the_legend():
     assert "1 rows out of reach" in texts
     assert len(display.points_.get_offsets()) == 5
     assert display.ax_.get_xlabel() == "prediction"
+
+
+def test_deviations_stay_below_what_a_probability_can_have():
+    variance = np.array([0.01, 0.09, 0.36, 4.0])
+    shared = {
+        "prediction": np.full(4, 0.5),
+        "variance": variance,
+        "labeled": np.array([0]),
+        "mean": 0.09,
+        "kind": "fisher",
+    }
+    display = VarianceDisplay(**shared, is_probability=True).plot()
+    np.testing.assert_allclose(np.asarray(display.points_.get_offsets())[:, 1], [0.1, 0.3])
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "2 rows above 0.5, no information" in texts
+    # The legend names the height of the line.
+    assert "root of the mean variance, 0.3" in texts
+    assert max(np.asarray(points.get_offsets())[:, 1].max() for points in display.ax_.collections) == 0.5
+    display = VarianceDisplay(**shared).plot()  # of numbers
+    np.testing.assert_allclose(np.asarray(display.points_.get_offsets())[:, 1], [0.1, 0.3, 0.6, 2.0])

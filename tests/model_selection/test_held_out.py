@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.datasets import make_moons
+from sklearn.model_selection import LeaveOneOut
+
+from grbb_ext import GRBBClassifier, GRBBRegressor, SemiSupervisedSplit, share_graph
+from grbb_ext.model_selection import held_out_predict
+
+X, TRUTH = make_moons(120, noise=0.1, random_state=0)
+Y = np.where(np.arange(120) % 6 == 0, TRUTH, -1)
+MODEL = GRBBClassifier(LGBMClassifier(n_estimators=5, n_jobs=1, verbosity=-1), n_jobs=1)
+
+
+def test_each_row_is_predicted_without_its_label():
+    found = held_out_predict(MODEL, X, Y, cv=LeaveOneOut())
+    np.testing.assert_array_equal(found.rows, np.flatnonzero(Y >= 0))
+    np.testing.assert_array_equal(found.y, Y[found.rows])
+    row = found.rows[3]
+    rest = np.delete(np.arange(120), row)
+    alone = share_graph(MODEL, X).fit(X[rest], Y[rest]).predict_proba(X[[row]])
+    np.testing.assert_array_equal(found.prediction[3], alone[0])
+    # and its label has no say: a wrong one changes nothing
+    wrong = Y.copy()
+    wrong[row] = 1 - Y[row]
+    np.testing.assert_array_equal(held_out_predict(MODEL, X, wrong, cv=LeaveOneOut()).prediction[3], alone[0])
+
+
+def test_folds_of_names_repeats_and_processes():
+    names = np.array(["a", "b"])[TRUTH].astype(object)
+    names[Y < 0] = None
+    found = held_out_predict(MODEL, X, names, cv=SemiSupervisedSplit(3, n_repeats=2, random_state=0), n_jobs=2)
+    assert found.classes.tolist() == ["a", "b"]
+    assert found.prediction.shape == (40, 2)
+    assert (np.diff(found.rows) >= 0).all()
+    assert (found.classes[found.prediction.argmax(axis=1)] == found.y).mean() > 0.8
+
+
+def test_numbers():
+    y = np.where(np.arange(120) % 4 == 0, X[:, 0], np.nan)
+    found = held_out_predict(GRBBRegressor(LGBMRegressor(n_estimators=30, n_jobs=1, verbosity=-1)), X, y, cv=5)
+    assert found.classes is None
+    assert found.prediction.shape == (30,)
+    assert np.corrcoef(found.prediction, found.y)[0, 1] > 0.7
+
+
+def test_a_pipeline_is_refused():
+    with pytest.raises(TypeError, match="transform"):
+        held_out_predict(LGBMClassifier(), X, Y)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.datasets import load_wine, make_moons
+
+from grbb_ext import GRBBClassifier, GRBBRegressor
+from grbb_ext.model_selection import held_out_predict
+
+BOOSTER = LGBMClassifier(n_estimators=4, n_jobs=1, verbosity=-1)
+MOONS, TRUTH = make_moons(120, noise=0.2, random_state=0)
+X = pd.DataFrame(MOONS, columns=["<i>a", "b&c"])
+Y = np.where(np.arange(120) % 4 == 0, np.array(["<b>no", "yes"])[TRUTH], None)
+
+
+class Balanced(HTMLParser):
+    """Keep the open elements and the headings, and refuse elements that are closed in another order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: dict[str, str] = {}
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "h2" in self.open:
+            self.text[data] = ""
+        elif self.text:
+            self.text[list(self.text)[-1]] += f" {data}"
+
+
+def sections(path):
+    page = path.read_text(encoding="utf-8")
+    # No network: nothing is loaded, and the names in SVG are no addresses to fetch.
+    assert not re.search(r"<(script|link|img|iframe)|@import|src=|url\((?!#)", page)
+    parser = Balanced()
+    parser.feed(page)
+    assert not parser.open
+    return page, parser.text
+
+
+def test_the_whole_page(tmp_path):
+    model = GRBBClassifier(BOOSTER, feature_costs={"<i>a": 1.0, "b&c": 2.0}, n_jobs=1).fit(X, Y)
+    curve = model.cost_curve(X, Y, budgets=[1, 3], cv=2, verbose=False)
+    path = tmp_path / "report.html"
+    assert model.report(path, X, title="<script>x", curve=curve, label_price=2, cv=3) == path
+    page, found = sections(path)
+    assert list(found) == [
+        "Rows and labels",
+        "Expected quality",
+        "Calibration",
+        "Evidence",
+        "What it costs",
+        "What to label next",
+        "Versions",
+    ]
+    assert page.count("<svg") == 3
+    assert "<i>" not in page
+    assert "<b>no" not in page
+    held = held_out_predict(model, X, Y, cv=3)
+    accuracy = (held.classes[held.prediction.argmax(axis=1)] == held.y).mean()
+    assert f"accuracy {accuracy:.3f}" in " ".join(found["Expected quality"].split())
+    assert "on average" in found["What it costs"]
+    assert f" {model.suggest_labels(10).rows[0]} " in found["What to label next"]
+    assert "Buy " in found["What to label next"]
+
+
+def test_without_rows_and_without_prices(tmp_path):
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
+    _, found = sections(model.report(tmp_path / "report.html"))
+    assert "Not measured" in found["Expected quality"]
+    assert not {"What it costs", "Calibration"} & set(found)
+
+
+def test_several_classes_and_numbers(tmp_path):
+    rows, truth = load_wine(return_X_y=True)
+    y = np.where(np.arange(178) % 4 == 0, truth, -1)
+    model = GRBBClassifier(BOOSTER, teacher="graph", n_jobs=1).fit(rows, y)
+    _, found = sections(model.report(tmp_path / "classes.html", rows, cv=3))
+    assert "Calibration" in found
+    number = np.where(np.arange(178) % 4 == 0, rows[:, 0], np.nan)
+    regressor = LGBMRegressor(n_estimators=4, n_jobs=1, verbosity=-1)
+    model = GRBBRegressor(regressor, teacher="graph", n_jobs=1).fit(rows, number)
+    _, found = sections(model.report(tmp_path / "numbers.html", rows, cv=3))
+    assert "mean absolute error" in found["Expected quality"]
+
+
+def test_wrong_arguments(tmp_path):
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
+    with pytest.raises(ValueError, match="Pass the same rows"):
+        model.report(tmp_path / "report.html", X[:50])
+    with pytest.raises(TypeError, match="cost_curve"):
+        model.report(tmp_path / "report.html", curve=[1, 2])
