@@ -57,7 +57,7 @@ _INTERNAL = {
     "graph": "GRAPHS NeighborLists choose_method NodeIndex PreparedGraph prepare_graph",
     "propagation": "PROPAGATIONS ConjugateGradientSolver DirectSolver among_all node_matrix reachable_shares "
     "without_cached",
-    "teacher": "TEACHERS Lesson centered_labels finish_targets sharpened spread teach",
+    "teacher": "TEACHERS Lesson Spread centered_labels finish_targets sharpened shifted simplex spread teach",
     "objective": "Recipe check_raw_scores",
     "costs": "Groups Mask check_price shorten unknown_name",
     "forest": "column_categories",

@@ -63,7 +63,8 @@ def unknown_commands(markdown: str) -> list[str]:
 
 
 def pages_with_examples() -> list[str]:
-    pages = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/*.md"))]
+    folders = ("docs", "docs/tutorials", "docs/howto")
+    pages = [path.relative_to(ROOT).as_posix() for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md"))]
     return ["README.md", *(page for page in pages if "```python" in (ROOT / page).read_text(encoding="utf-8"))]
 
 
