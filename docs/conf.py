@@ -1,6 +1,7 @@
 """Sphinx configuration. `make docs` builds strictly: every warning is an error, every reference must resolve."""
 
 import importlib
+import os
 import pydoc
 import tomllib
 from pathlib import Path
@@ -25,12 +26,25 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
+    "sphinx_gallery.gen_gallery",
 ]
-# Tables in results/ are written by benchmarks and included by pages; they are no pages themselves.
-exclude_patterns = ["_build", "results"]
+# Tables in results/ are written by benchmarks and included by pages; they are no pages themselves. Scripts in gallery/
+# are run, and become pages in auto_examples/.
+exclude_patterns = ["_build", "results", "gallery"]
 nitpicky = True
 
-# The build needs no network, so there is no intersphinx: names of other packages are left as text.
+# The build needs no network: names of other packages are left as text. With a network, GRBB_INTERSPHINX=1 links them.
+if os.environ.get("GRBB_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "xgboost": ("https://xgboost.readthedocs.io/en/stable", None),
+        "lightgbm": ("https://lightgbm.readthedocs.io/en/stable", None),
+    }
 nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|xgboost|lightgbm|dask|distributed|pyspark)\..*")]
 
 # Docstrings give the types in words; a second time in the signature they would bury the defaults.
@@ -45,7 +59,21 @@ numpydoc_show_class_members = False
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": "/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "show_memory": False,
+    "matplotlib_animations": False,
+}
+
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 html_title = f"{project} {release}"
 html_copy_source = False
 
