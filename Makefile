@@ -62,7 +62,7 @@ unit: $(INSTALLED)
 # Always from scratch: Sphinx does not repeat the warnings of pages it has cached, so a second run would pass.
 docs: $(INSTALLED)
 	rm -rf docs/_build docs/auto_examples
-	$(BIN)/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench-quick: $(INSTALLED)

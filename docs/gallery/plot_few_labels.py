@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from grbb_ext import GRBBClassifier
 
 X, digit = load_digits(return_X_y=True)
-X, truth = X[:900], (digit[:900] > 4).astype(int)
+X, truth = X[:600], (digit[:600] > 4).astype(int)
 sizes = [10, 20, 50]
 
 models = {
