@@ -7,12 +7,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import latex2mathml.converter
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 _root = Path(__file__).parent.parent
-_metadata = tomllib.loads((_root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+_metadata = tomllib.loads((_root / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 
 project = _metadata["name"]
 author = _metadata["authors"][0]["name"]
@@ -22,7 +26,6 @@ release = version = _metadata["version"]
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
@@ -45,7 +48,9 @@ if os.environ.get("GRBB_INTERSPHINX"):
         "xgboost": ("https://xgboost.readthedocs.io/en/stable", None),
         "lightgbm": ("https://lightgbm.readthedocs.io/en/stable", None),
     }
-nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|xgboost|lightgbm|dask|distributed|pyspark)\..*")]
+nitpick_ignore_regex = [
+    (r"py:.*", r"(numpy|scipy|sklearn|pandas|xgboost|lightgbm|dask|distributed|pyspark)\..*")
+]
 
 # Docstrings give the types in words; a second time in the signature they would bury the defaults.
 autodoc_typehints = "none"
@@ -72,6 +77,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_title = f"{project} {release}"
@@ -100,11 +106,15 @@ def _check_complete(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn about public names without an entry: the pages in api/ list them by hand, in an order made for reading."""
     objects = env.domains.python_domain.objects
     entries = {name.rpartition(".")[2] for name in objects}
-    for module in [name for name, entry in objects.items() if entry.objtype == "module"]:
+    for module in [
+        name for name, entry in objects.items() if entry.objtype == "module"
+    ]:
         internal = _INTERNAL.get(module.removeprefix("grbb_ext."), "").split()
         for name in getattr(importlib.import_module(module), "__all__", []):
             if name not in entries and name not in internal:
-                logging.getLogger(__name__).warning("%s.%s is public but has no entry in docs/api/", module, name)
+                logging.getLogger(__name__).warning(
+                    "%s.%s is public but has no entry in docs/api/", module, name
+                )
 
 
 def _resolve_alias(app: Sphinx, env: BuildEnvironment, node: Any, contnode: Any) -> Any:
@@ -113,16 +123,35 @@ def _resolve_alias(app: Sphinx, env: BuildEnvironment, node: Any, contnode: Any)
         return None
     target, domain = node["reftarget"], env.domains.python_domain
     last = target.rpartition(".")[2]
-    same = [name for name, entry in domain.objects.items() if name.rpartition(".")[2] == last and not entry.aliased]
-    meant = pydoc.locate(target if target.startswith("grbb_ext.") else f"grbb_ext.{target}")
+    same = [
+        name
+        for name, entry in domain.objects.items()
+        if name.rpartition(".")[2] == last and not entry.aliased
+    ]
+    meant = pydoc.locate(
+        target if target.startswith("grbb_ext.") else f"grbb_ext.{target}"
+    )
     found = [name for name in same if meant is not None and pydoc.locate(name) is meant]
     if not found and "." not in target:
         found = same  # a bare name needs no more than a single entry
     if len(found) != 1:
         return None
-    return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], found[0], node, contnode)
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], found[0], node, contnode
+    )
+
+
+def _visit_math(translator: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers draw without a script or a network."""
+    block = isinstance(node, nodes.math_block)
+    formula = latex2mathml.converter.convert(
+        node.astext(), display="block" if block else "inline"
+    )
+    translator.body.append(f'<div class="math">{formula}</div>' if block else formula)
+    raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("env-check-consistency", _check_complete)
     app.connect("missing-reference", _resolve_alias)

@@ -82,11 +82,18 @@ def test_examples_run(page, tmp_path):
 
 
 def test_blocks_of_the_readme_run_alone(tmp_path):
-    blocks = [one for one in fenced_blocks((ROOT / "README.md").read_text(encoding="utf-8")) if one.language == "python"]
+    blocks = [
+        one for one in fenced_blocks((ROOT / "README.md").read_text(encoding="utf-8")) if one.language == "python"
+    ]
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
     for block in blocks:
         run = subprocess.run(
-            [sys.executable, "-c", block.text], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+            [sys.executable, "-c", block.text],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert run.returncode == 0, f"The block of README.md at line {block.line} fails alone:\n{run.stderr}"
 

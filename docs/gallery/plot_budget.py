@@ -19,8 +19,7 @@ truth = (patients.target > patients.target.median()).astype(int).to_numpy()
 blood = ["s1", "s2", "s3", "s4", "s5", "s6"]
 costs = FeatureCosts(
     needs={name: ["draw", name] if name in blood else [name] for name in X},
-    prices={"age": 0, "sex": 0, "bmi": 1, "bp": 1, "draw": 5}
-    | {name: 8 for name in blood},
+    prices={"age": 0, "sex": 0, "bmi": 1, "bp": 1, "draw": 5} | dict.fromkeys(blood, 8),
 )
 budgets = [0, 1, 2, 15, 31]
 

@@ -14,7 +14,7 @@ from grbb_ext import CostCurveDisplay, GRBBClassifier, cost_curve
 
 wine = load_wine(as_frame=True)
 y = np.where(np.random.default_rng(0).random(178) < 0.3, wine.target, -1)
-costs = {name: 5.0 for name in wine.data} | {"proline": 12.0}
+costs = dict.fromkeys(wine.data, 5.0) | {"proline": 12.0}
 booster = LGBMClassifier(n_estimators=15, num_leaves=4, verbosity=-1)
 model = GRBBClassifier(booster, feature_costs=costs)
 curve = cost_curve(
