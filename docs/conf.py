@@ -49,7 +49,10 @@ if os.environ.get("GRBB_INTERSPHINX"):
         "lightgbm": ("https://lightgbm.readthedocs.io/en/stable", None),
     }
 nitpick_ignore_regex = [
-    (r"py:.*", r"(numpy|scipy|sklearn|pandas|xgboost|lightgbm|dask|distributed|pyspark)\..*")
+    (
+        r"py:.*",
+        r"(numpy|scipy|sklearn|pandas|xgboost|lightgbm|dask|distributed|pyspark)\..*",
+    )
 ]
 
 # Docstrings give the types in words; a second time in the signature they would bury the defaults.
