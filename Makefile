@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest test-oldest lint types unit docs bench-quick fuzz clean distclean
+.PHONY: help demo test test-newest test-oldest lint types unit docs docs-check bench-quick fuzz clean distclean
 
 help:
 	@echo "make demo         Figure 1 of the paper on both boosters: a table and demo.png"
@@ -25,6 +25,7 @@ help:
 	@echo "make types        mypy"
 	@echo "make unit         doctests and tests"
 	@echo "make docs         the site, strictly, in docs/_build/html"
+	@echo "make docs-check   open every page of the built site in headless chromium at two widths, and keep screenshots"
 	@echo "make bench-quick  every benchmark on small data, in less than five minutes"
 	@echo "make fuzz         new mutated files and random models for a minute (FUZZ_SECONDS=60), against the readers and load"
 	@echo "make clean        remove what the targets made, except $(VENV)"
@@ -61,9 +62,13 @@ unit: $(INSTALLED)
 
 # Always from scratch: Sphinx does not repeat the warnings of pages it has cached, so a second run would pass.
 docs: $(INSTALLED)
-	rm -rf docs/_build
-	$(BIN)/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
+	rm -rf docs/_build docs/auto_examples
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# For another browser, or as root: DOCS_CHECK="--browser google-chrome --no-sandbox"
+docs-check: $(INSTALLED)
+	$(BIN)/python docs/check_pages.py $(DOCS_CHECK)
 
 bench-quick: $(INSTALLED)
 	rm -rf docs/_build/quick
@@ -74,7 +79,7 @@ fuzz: $(INSTALLED)
 	$(BIN)/python -m benchmarks.attack --seconds $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build dist *.egg-info docs/_build .hypothesis .mypy_cache .ruff_cache demo.png demo.csv
+	rm -rf build dist *.egg-info docs/_build docs/auto_examples docs/sg_execution_times.rst .hypothesis .mypy_cache .ruff_cache demo.png demo.csv
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean

@@ -1,6 +1,6 @@
 """Tables and picture of the rivals question, of the README, and of the steps to the default, from the CSV alone.
 
-The README's tables are written to ``docs/results/rivals_readme.md``; a test keeps the README equal to that file.
+The main tables are written to ``docs/results/rivals_readme.md``, which ``docs/graph_results.md`` includes.
 """
 
 from __future__ import annotations

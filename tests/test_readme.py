@@ -63,7 +63,8 @@ def unknown_commands(markdown: str) -> list[str]:
 
 
 def pages_with_examples() -> list[str]:
-    pages = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/*.md"))]
+    folders = ("docs", "docs/tutorials", "docs/howto")
+    pages = [path.relative_to(ROOT).as_posix() for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md"))]
     return ["README.md", *(page for page in pages if "```python" in (ROOT / page).read_text(encoding="utf-8"))]
 
 
@@ -78,6 +79,41 @@ def test_examples_run(page, tmp_path):
         [sys.executable, str(example)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
     )
     assert run.returncode == 0, f"The examples of {page} fail (lines are those of the page):\n{run.stderr}"
+
+
+def test_blocks_of_the_readme_run_alone(tmp_path):
+    blocks = [
+        one for one in fenced_blocks((ROOT / "README.md").read_text(encoding="utf-8")) if one.language == "python"
+    ]
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
+    for block in blocks:
+        run = subprocess.run(
+            [sys.executable, "-c", block.text],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert run.returncode == 0, f"The block of README.md at line {block.line} fails alone:\n{run.stderr}"
+
+
+def test_links_and_pictures_of_the_readme_exist():
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert targets
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_code_of_the_docs_fits_its_column():
+    """Longer lines are clipped on a phone and in the theme's column."""
+    long = [
+        f"{page}:{block.line + i}"
+        for page in pages_with_examples()
+        for block in fenced_blocks((ROOT / page).read_text(encoding="utf-8"))
+        for i, line in enumerate(block.text.splitlines())
+        if len(line) > 88
+    ]
+    assert long == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/installation.md"])
@@ -115,7 +151,3 @@ def test_examples_share_a_namespace_and_keep_their_lines():
 def test_unknown_commands_are_found():
     assert unknown_commands(SAMPLE) == ["[nonsense]", "make coffee"]
     assert unknown_commands("```console\n$ make test\n$ python -m pip install -e '.[dev]'\n```\n") == []
-
-
-def test_table_is_that_of_the_results():
-    assert (ROOT / "docs/results/rivals_readme.md").read_text() in (ROOT / "README.md").read_text()

@@ -1,0 +1,55 @@
+"""
+Accuracy against the number of labels
+=====================================
+
+Handwritten digits, above 4 or not. Three models get the same labels; the unlabelled rows are used by the first alone.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from lightgbm import LGBMClassifier
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from grbb_ext import GRBBClassifier
+
+X, digit = load_digits(return_X_y=True)
+X, truth = X[:600], (digit[:600] > 4).astype(int)
+sizes = [10, 20, 50]
+
+models = {
+    "grbb_ext, with unlabelled rows": GRBBClassifier(LGBMClassifier(n_estimators=20)),
+    "LightGBM, labelled rows": LGBMClassifier(
+        n_estimators=20, min_child_samples=2, verbosity=-1
+    ),
+    "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
+}
+accuracy = {name: np.zeros((3, len(sizes))) for name in models}
+for draw in range(3):
+    order = np.random.default_rng(draw).permutation(len(X))
+    for place, size in enumerate(sizes):
+        labeled, rest = order[:size], order[size:]
+        y = np.full(len(X), -1)
+        y[labeled] = truth[labeled]
+        for name, model in models.items():
+            if name.startswith("grbb"):
+                model.fit(X, y)
+            else:
+                model.fit(X[labeled], truth[labeled])
+            accuracy[name][draw, place] = np.mean(model.predict(X[rest]) == truth[rest])
+
+# %%
+# Means of three draws of the labels, with bars from the lowest to the highest.
+
+figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+for name, values in accuracy.items():
+    mean = values.mean(axis=0)
+    ends = [mean - values.min(axis=0), values.max(axis=0) - mean]
+    ax.errorbar(sizes, mean, ends, marker="o", capsize=3, label=name)
+ax.set(xscale="log", xticks=sizes, xlabel="labels", ylabel="accuracy, unlabelled rows")
+ax.set_xticklabels(sizes)
+ax.minorticks_off()
+ax.legend()
+plt.show()
