@@ -35,7 +35,8 @@ def report(rows: Sequence[Row], path: Path, published: Mapping[str, Mapping[int,
     parts = []
     for n_labels in sorted({int(row["n_labels"]) for row in rows}):
         chosen = [row for row in rows if int(row["n_labels"]) == n_labels]
-        kind = "labels of each class" if chosen[0]["labels"] == "by class" else "random labels"
+        by_class = "label of each class" if n_labels == 1 else "labels of each class"
+        kind = by_class if chosen[0]["labels"] == "by class" else "random labels"
         parts.append(f"## {n_labels} {kind}\n\n{section(chosen)}")
         if published:
             parts.append(published_means(chosen, n_labels, published))
