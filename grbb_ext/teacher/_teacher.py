@@ -115,7 +115,7 @@ class Teacher:
     >>> teacher
     Teacher(graph 0.37, forest 0.34, linear 0.28, 10 labels)
     >>> float(np.mean((teacher.predict(X[200:]) > 0.5) == truth[200:]))
-    0.95
+    0.96
     """
 
     experts: tuple[Expert, ...]
