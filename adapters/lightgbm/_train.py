@@ -86,7 +86,7 @@ def train(
     ...           "learning_rate": 1.0, "verbosity": -1}
     >>> for mu in (0.0, 0.2, 10.0):
     ...     booster = train(params, lgb.Dataset(X, y), 1, costs=FeatureCosts([30.0, 1.0]), mu=mu)
-    ...     print(mu, booster.ledger_)
+    ...     print(mu, repr(booster.ledger_))
     0.0 Ledger(1 of 2 features, 30 spent)
     0.2 Ledger(1 of 2 features, 1 spent)
     10.0 Ledger(0 of 2 features, 0 spent)

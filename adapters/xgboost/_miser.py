@@ -103,7 +103,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     ...     dtrain = xgb.DMatrix(X, label=y)
     ...     miser = GreedyMiser(FeatureCosts([30.0, 1.0]), "reg:squarederror", dtrain, mu=mu)
     ...     booster = xgb.train(params, dtrain, 1, callbacks=[miser])
-    ...     print(mu, booster.ledger_)
+    ...     print(mu, repr(booster.ledger_))
     0.0 Ledger(1 of 2 features, 30 spent)
     0.2 Ledger(1 of 2 features, 1 spent)
     10.0 Ledger(0 of 2 features, 0 spent)

@@ -141,7 +141,7 @@ def test_predictions_from_raw_scores():
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (np.zeros(119), r"must have shape \(120,\), got \(119,\).*obj\.subset\(rows\)"),
+        (np.zeros(119), r"must have shape \(120,\), got \(119,\).*use cv of grbb_ext\.adapters\.xgboost"),
         (np.zeros((120, 2)), "leave num_class out"),
         (np.full(120, np.nan), "not finite.*lower the learning rate"),
         (np.where(np.arange(120) == 7, np.inf, 0.0), "first at row 7"),
