@@ -10,10 +10,13 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from grbb_ext._show import html_table, text_table
 from grbb_ext.losses import Loss, SquaredErrorLoss
 from grbb_ext.teacher._targets import sharpened
 
 Floats = NDArray[np.float64]
+
+_HEADER = ("expert", "log-likelihood", "weight")
 
 # A held-out probability counts as at least this: one surprise is no proof.
 _FLOOR = 0.01
@@ -83,21 +86,14 @@ class Evidence:
             (name, "-" if value is None else f"{value:.2f}", f"{100 * weight:.0f} %") for name, value, weight in rows
         ]
 
+    def _below(self) -> str:
+        return f"{self.n_labels} labels held out; probabilities to the power {self.power:.2f}."
+
     def __str__(self) -> str:
-        width = max(8, *(len(name) for name in self.experts))
-        lines = [f"{'expert':<{width}}  log-likelihood  weight"]
-        lines += [f"{name:<{width}}  {value:>14}  {weight:>7}" for name, value, weight in self._rows()]
-        return "\n".join([*lines, f"{self.n_labels} labels held out; probabilities to the power {self.power:.2f}."])
+        return text_table(_HEADER, self._rows(), self._below())
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th>{name}</th><td>{value}</td><td>{weight}</td></tr>" for name, value, weight in self._rows()
-        )
-        return (
-            "<table><thead><tr><th>expert</th><th>log-likelihood</th><th>weight</th></tr></thead>"
-            f"<tbody>{cells}</tbody><caption>{self.n_labels} labels held out; probabilities to the power "
-            f"{self.power:.2f}</caption></table>"
-        )
+        return html_table(_HEADER, self._rows(), self._below())
 
 
 def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpen: float | str = "auto") -> Evidence:
