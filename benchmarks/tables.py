@@ -205,7 +205,9 @@ def load(name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     frame = pd.read_csv(path)
     X, y = frame.iloc[:, :-1].copy(), frame.iloc[:, -1]
     for column in X.columns:
-        if not pd.api.types.is_numeric_dtype(X[column]):
+        if pd.api.types.is_bool_dtype(X[column]):
+            X[column] = X[column].astype(np.int64)
+        elif not pd.api.types.is_numeric_dtype(X[column]):
             X[column] = X[column].astype("category")
     return X, np.asarray(pd.factorize(y, sort=True)[0], dtype=np.int64)
 
