@@ -163,6 +163,7 @@ class EstimatorExpert:
     def predict(self, table: Table, *, n_jobs: int | None = 1, verbose: bool = False) -> Floats:
         """Predict the targets of any rows, block by block: probabilities, or values for regression."""
         blocks = row_blocks(table.n_rows)
+        # A user's model may not bear threads, and brings its own.
         settings: dict[str, Any] = {"n_jobs": 1, "description": self.name, "verbose": verbose}
         return np.concatenate(
             in_threads(lambda block: _predicted(self.model, table.take(block), self.labels), blocks, **settings)

@@ -259,19 +259,13 @@ def test_any_classifier_is_an_expert(model):
 
 
 def test_held_out_predictions_of_a_classifier_have_not_seen_the_label():
-    y = labels_of(TRUTH, 20)
+    # Labels by lot, which only a row itself could tell: the nearest row of each is the row itself.
+    y = np.where(np.arange(300) < 60, np.random.default_rng(0).integers(2, size=300), -1)
     labels, table = read_labels(y), read_table(MOONS)
     expert = EstimatorExpert.fit(KNeighborsClassifier(1), "nearest", table, labels)
-    assert (expert.predict(table)[labels.labeled] == labels.targets).all()  # each row is its own nearest
-    changed = replace(labels, targets=labels.targets.copy(), y=y.copy())
-    changed.targets[3] = 1 - changed.targets[3]
-    changed.y[labels.labeled[3]] = 1 - y[labels.labeled[3]]
-    again = EstimatorExpert.fit(KNeighborsClassifier(1), "nearest", table, changed)
-    distance = np.linalg.norm(MOONS[labels.labeled[3]] - MOONS[labels.labeled], axis=1)
-    assert np.isfinite(expert.held_out).all()
-    assert expert.held_out[3] in (0.0, 1.0)
-    assert distance[distance > 0].min() > 0
-    assert np.isfinite(again.held_out).all()
+    assert_array_equal(expert.predict(table)[labels.labeled], labels.targets)
+    assert np.isin(expert.held_out, (0.0, 1.0)).all()
+    assert np.mean(expert.held_out == labels.targets) < 0.75
 
 
 def test_an_expert_sees_the_frame_that_was_passed():
