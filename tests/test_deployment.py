@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lightgbm as lgb
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 from numpy.typing import NDArray
@@ -20,18 +23,22 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "deployment.md"
 
 
 class Case(NamedTuple):
-    """A trained model, its file, and rows in single precision, which all exporters take."""
+    """A trained model, its predictions where it was trained, and rows in single precision, which all exporters take."""
 
     library: str
     task: str
-    model: Any
+    booster: Any
     file: Path
     X: NDArray[np.float32]
+    #: Probabilities, or values.
+    expected: NDArray[Any]
 
     @property
-    def expected(self) -> NDArray[Any]:
-        """What grbb_ext predicts: probabilities, or values."""
-        return np.asarray(self.model.predict(self.X) if self.task == "regression" else self.model.predict_proba(self.X))
+    def raw(self) -> NDArray[Any]:
+        """Raw scores, by the library itself."""
+        if self.library == "XGBoost":
+            return np.asarray(self.booster.predict(xgb.DMatrix(self.X), output_margin=True))
+        return np.asarray(self.booster.predict(self.X, raw_score=True))
 
     def same(self, found: Any) -> None:
         """Compare predictions, of the second of two classes or of each class, with those of grbb_ext."""
@@ -60,20 +67,95 @@ def rows(task: str) -> tuple[NDArray[np.float32], NDArray[Any]]:
     return X.astype(np.float32), np.where(np.arange(len(X)) % 5 == 0, truth, marker)
 
 
-def on_one_machine(library: str, task: str, folder: Path) -> Case:
+def on_one_machine(library: str, task: str, folder: Path, _: pytest.FixtureRequest) -> Case:
     """Train an estimator, save it, and name the file that the library reads."""
     X, y = rows(task)
     regression = task == "regression"
     wrapped = WRAPPED[library, regression](n_estimators=15, n_jobs=1)
-    # By the graph alone: what the teacher is plays no part here.
+    # By the graph alone, here and below: what the teacher is plays no part.
     model = (GRBBRegressor if regression else GRBBClassifier)(wrapped, teacher="graph").fit(X, y)
     model.save(folder / "model")
-    return Case(library, task, model, folder / "model" / ("model.ubj" if library == "XGBoost" else "model.txt"), X)
+    expected = np.asarray(model.predict(X) if regression else model.predict_proba(X))
+    file = folder / "model" / ("model.ubj" if library == "XGBoost" else "model.txt")
+    return Case(library, task, model.booster_, file, X, expected)
 
 
-#: Where a model may be trained: rows of the table, each for both libraries and three tasks.
-TRAINED: dict[str, Callable[[str, str, Path], Case]] = {"one machine": on_one_machine}
+def on_dask(library: str, task: str, folder: Path, request: pytest.FixtureRequest) -> Case:
+    """Train on two workers, and predict there."""
+    from dask import array as da
+
+    from grbb_ext.adapters import dask as ours
+
+    client = request.getfixturevalue("client")
+    X, y = rows(task)
+    lazy = da.from_array(X, chunks=(60, X.shape[1]))
+    settings: dict[str, Any] = {"num_boost_round": 15, "teacher": "graph"}
+    if task == "regression":
+        settings["loss"] = "squared_error"
+    if library == "XGBoost":
+        model = ours.train(client, {"max_depth": 4}, lazy, y, **settings)
+        expected = ours.predict(client, model, lazy, kind="margin" if task == "regression" else "probability").compute()
+        file = folder / "model.ubj"
+    else:
+        model = ours.train_lightgbm(client, {"verbosity": -1}, lazy, y, **settings)
+        predicted = model["booster"].predict(X)
+        expected = np.column_stack([1 - predicted, predicted]) if task == "two classes" else predicted
+        file = folder / "model.txt"
+    model["booster"].save_model(file)
+    return Case(library, task, model["booster"], file, X, expected)
+
+
+def on_spark(library: str, task: str, folder: Path, request: pytest.FixtureRequest) -> Case:
+    """Teach rows in Spark, train ``xgboost.spark`` as its page says, and predict there."""
+    if OLD_WRAPPERS:
+        pytest.skip(OLD_WRAPPERS)
+    spark = request.getfixturevalue("spark")
+    from pyspark.ml.feature import VectorAssembler
+    from pyspark.sql import functions as sql
+    from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
+
+    from grbb_ext.adapters.spark import fit_teacher, teach
+
+    X, y = rows(task)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = spark.createDataFrame(pd.DataFrame(X.astype(np.float64), columns=names).assign(y=y, id=np.arange(len(X))))
+    loss = {"loss": "squared_error"} if task == "regression" else {}
+    taught = teach(frame, fit_teacher(frame, "y", names, teacher="graph", **loss), "y")
+    taught = VectorAssembler(inputCols=names, outputCol="vector").transform(taught)
+    settings: dict[str, Any] = {"features_col": "vector", "n_estimators": 15, "max_depth": 4}
+    if task == "several classes":
+        copies = taught.select("*", sql.posexplode("q").alias("class", "weight"))
+        model = SparkXGBClassifier(label_col="class", weight_col="weight", **settings).fit(copies)
+        column = "probability"
+    else:
+        objective = {"objective": "binary:logistic", "base_score": 0.5} if task == "two classes" else {}
+        model = SparkXGBRegressor(label_col="q", **objective, **settings).fit(taught)
+        column = "prediction"
+    found = model.transform(taught.drop("q")).select("id", column).toPandas().sort_values("id")[column]
+    expected = np.array([getattr(value, "toArray", lambda value=value: value)() for value in found])
+    if task == "two classes":
+        expected = np.column_stack([1 - expected, expected])
+    model.get_booster().save_model(folder / "model.ubj")
+    return Case(library, task, model.get_booster(), folder / "model.ubj", X, expected)
+
+
+#: Where a model may be trained.
+TRAINED: dict[str, Callable[[str, str, Path, pytest.FixtureRequest], Case]] = {
+    "one machine": on_one_machine,
+    "Dask": on_dask,
+    "Spark": on_spark,
+}
 TASKS = ("two classes", "several classes", "regression")
+
+
+LIBRARIES = ("XGBoost", "LightGBM")
+#: What cannot be trained, and what says so.
+NOT_TRAINED = {("LightGBM", "several classes", "Dask"): "refused", **{("LightGBM", t, "Spark"): "" for t in TASKS}}
+OLD_WRAPPERS = (
+    "the wrappers of XGBoost before 2.1.4 do not go with scikit-learn 1.6 or later"
+    if tuple(map(int, xgb.__version__.split(".")[:3])) < (2, 1, 4)
+    else ""
+)
 
 
 def saved_and_loaded(case: Case) -> None:
@@ -89,25 +171,23 @@ def plain_booster(case: Case) -> None:
 
 
 def wrapper(case: Case) -> None:
-    if tuple(map(int, xgb.__version__.split(".")[:3])) < (2, 1, 4):
-        pytest.skip("XGBClassifier and XGBRegressor of XGBoost before 2.1.4 cannot load with scikit-learn 1.6 or later")
+    if OLD_WRAPPERS:
+        pytest.skip(OLD_WRAPPERS)
     wrapped: Any = WRAPPED["XGBoost", case.task == "regression"]()
     wrapped.load_model(case.file)
     case.same(wrapped.predict(case.X) if case.task == "regression" else wrapped.predict_proba(case.X))
 
 
 def forest(case: Case) -> None:
-    raw = case.model.predict(case.X) if case.task == "regression" else case.model.decision_function(case.X)
-    np.testing.assert_array_equal(Forest.from_file(case.file).predict(case.X), raw)
+    np.testing.assert_array_equal(Forest.from_file(case.file).predict(case.X), case.raw)
 
 
 def shap(case: Case) -> None:
-    explainer = pytest.importorskip("shap", reason="shap is not installed").TreeExplainer(case.model.booster_)
+    explainer = pytest.importorskip("shap", reason="shap is not installed").TreeExplainer(case.booster)
     explanation = explainer(case.X)
-    raw = case.model.forest_.predict(case.X)
-    np.testing.assert_allclose(explanation.values.sum(axis=1) + explanation.base_values, raw, atol=1e-5)
+    np.testing.assert_allclose(explanation.values.sum(axis=1) + explanation.base_values, case.raw, atol=1e-5)
     # They explain the model: a column that no tree reads has no part.
-    unread = np.setdiff1d(np.arange(case.X.shape[1]), case.model.forest_.features_used())
+    unread = np.setdiff1d(np.arange(case.X.shape[1]), Forest.from_file(case.file).features_used())
     assert not explanation.values[:, unread].any()
 
 
@@ -140,47 +220,66 @@ def onnx(case: Case) -> None:
 
 #: Columns of the table, with the libraries that they are for.
 ROUTES: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
-    "`save`, `grbb_ext.load`": (saved_and_loaded, ("XGBoost", "LightGBM")),
-    "plain `Booster.predict`": (plain_booster, ("XGBoost", "LightGBM")),
+    "`save`, `grbb_ext.load`": (saved_and_loaded, LIBRARIES),
+    "plain `Booster.predict`": (plain_booster, LIBRARIES),
     "`XGBClassifier`, `XGBRegressor`": (wrapper, ("XGBoost",)),
-    "`Forest.from_file`": (forest, ("XGBoost", "LightGBM")),
-    "SHAP": (shap, ("XGBoost", "LightGBM")),
-    "treelite": (treelite, ("XGBoost", "LightGBM")),
-    "ONNX": (onnx, ("XGBoost", "LightGBM")),
+    "`Forest.from_file`": (forest, LIBRARIES),
+    "SHAP": (shap, LIBRARIES),
+    "treelite": (treelite, LIBRARIES),
+    "ONNX": (onnx, LIBRARIES),
 }
-LIBRARIES = ("XGBoost", "LightGBM")
+
+
+def is_tested(library: str, task: str, where: str, route: str) -> bool:
+    """Tell whether there is such a cell; ``save`` is a method of the estimators."""
+    check, libraries = ROUTES[route]
+    trained = (library, task, where) not in NOT_TRAINED
+    return trained and library in libraries and (check is not saved_and_loaded or where == "one machine")
 
 
 def table() -> str:
     """Write the table: a cell says "equal" where there is a test of it."""
     lines = [f"| library | task | trained on | {' | '.join(ROUTES)} |", "|---" * (3 + len(ROUTES)) + "|"]
-    for library in LIBRARIES:
-        for task in TASKS:
-            for where in TRAINED:
-                cells = ["equal" if library in libraries else "" for _, libraries in ROUTES.values()]
-                lines.append(f"| {library} | {task} | {where} | {' | '.join(cells)} |")
+    for library, task, where in product(LIBRARIES, TASKS, TRAINED):
+        said = NOT_TRAINED.get((library, task, where), "equal")
+        cells = ["equal" if is_tested(library, task, where, route) else "" for route in ROUTES]
+        if said == "refused":
+            cells[0] = said
+        if said:
+            lines.append(f"| {library} | {task} | {where} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str], Case]:
-    cases: dict[tuple[str, str, str], Case] = {}
-
+def trained(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Callable[[str, str, str], Case]:
+    @cache
     def train(library: str, task: str, where: str) -> Case:
-        key = library, task, where
-        if key not in cases:
-            cases[key] = TRAINED[where](library, task, tmp_path_factory.mktemp("model"))
-        return cases[key]
+        return TRAINED[where](library, task, tmp_path_factory.mktemp("model"), request)
 
     return train
 
 
-@pytest.mark.parametrize(("library", "route"), [(name, route) for route in ROUTES for name in ROUTES[route][1]])
-@pytest.mark.parametrize("where", TRAINED)
-@pytest.mark.parametrize("task", TASKS)
+def cells() -> Iterator[Any]:
+    for cell in product(LIBRARIES, TASKS, TRAINED, ROUTES):
+        if is_tested(*cell):
+            # What shares a cluster runs in one process.
+            yield pytest.param(*cell, marks=pytest.mark.xdist_group(cell[2].lower()))
+
+
+# Dask and Spark warn of their own affairs; our own warnings have tests of their own.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("library", "task", "where", "route"), cells())
 def test_models_predict_the_same_elsewhere(trained, library, task, where, route):
     check, _ = ROUTES[route]
     check(trained(library, task, where))
+
+
+@pytest.mark.xdist_group("dask")
+def test_several_classes_of_lightgbm_on_dask_are_refused(trained):
+    with pytest.raises(ValueError, match="takes no soft labels"):
+        trained("LightGBM", "several classes", "Dask")
 
 
 def test_the_table_of_the_docs_is_that_of_the_tests():

@@ -69,6 +69,8 @@ def train_lightgbm(
     """
     try:
         from lightgbm.dask import DaskLGBMRegressor
+
+        from grbb_ext.adapters.lightgbm import add_link
     except ImportError as error:
         raise ImportError("train_lightgbm needs LightGBM: pip install 'grbb_ext[dask,lightgbm]'.") from error
     if costs is not None or any(name.startswith("cegb_") for name in params):
@@ -114,8 +116,10 @@ def train_lightgbm(
         "rule": recipe.rule.name,
         "seconds": seconds,
     }
+    # Converters do not know cross_entropy.
+    booster = add_link(fitted.booster_) if objective == "cross_entropy" else fitted.booster_
     return Model(
-        booster=fitted.booster_,
+        booster=booster,
         classes=taught.labels.classes,
         teacher=taught.teacher,
         evidence=taught.teacher.evidence,

@@ -141,19 +141,20 @@ def read_growth(booster: lgb.Booster, unpaid: NDArray[np.bool_], watched: NDArra
 _OBJECTIVES = {"logistic": "binary sigmoid:1", "softmax": "multiclass num_class:{}", "squared_error": "regression"}
 
 
-def add_link(booster: lgb.Booster, obj: GRBBObjective) -> lgb.Booster:
+def add_link(booster: lgb.Booster, obj: GRBBObjective | None = None) -> lgb.Booster:
     """Make a booster that was trained with a GRBB objective a model that predicts probabilities.
 
     A model that was trained with a callable names no objective, so that ``predict`` gives raw scores, here and wherever
     its file is read. Afterwards it names the LightGBM objective that has the same link (``binary``, ``multiclass`` or
-    ``regression``). Trees and raw scores stay the same, bit by bit.
+    ``regression``). Trees and raw scores stay the same, bit by bit. So does ``cross_entropy``, the loss of soft labels,
+    become ``binary``: the link is the same, and converters such as that to ONNX know it.
 
     Parameters
     ----------
     booster : lightgbm.Booster
-        Trained with ``params["objective"] = obj``. It is changed.
-    obj : GRBBObjective
-        The objective.
+        Trained with ``params["objective"] = obj``, or with ``cross_entropy``. It is changed.
+    obj : GRBBObjective or None, default=None
+        The objective; None after ``cross_entropy``.
 
     Returns
     -------
@@ -172,16 +173,23 @@ def add_link(booster: lgb.Booster, obj: GRBBObjective) -> lgb.Booster:
     True
     """
     header, names, trees = booster.model_to_string(num_iteration=-1).partition("\nfeature_names=")
-    if "\nobjective=" in header:
+    soft = header.endswith("\nobjective=cross_entropy")
+    if "\nobjective=" in header and not soft:
         raise ValueError("The booster names an objective already, so its predictions have a link. Use it as it is.")
-    if booster.num_model_per_iteration() != obj.n_outputs_:
+    if obj is None and not soft:
+        raise ValueError(
+            "The booster was trained with a callable: pass its objective too, add_link(booster, obj)."
+        )
+    if obj is not None and booster.num_model_per_iteration() != obj.n_outputs_:
         raise ValueError(
             f"The booster has {booster.num_model_per_iteration()} scores per row, the objective {obj.n_outputs_}. Pass "
             "the objective that it was trained with."
         )
-    name = _OBJECTIVES[obj.loss_.name].format(obj.n_outputs_)
+    name = _OBJECTIVES["logistic" if obj is None else obj.loss_.name].format(booster.num_model_per_iteration())
+    header = header.removesuffix("\nobjective=cross_entropy")
     # Converters read the parameters instead, in the file or of the object.
-    trees = trees.replace("\n[objective: custom]\n", f"\n[objective: {name.split()[0]}]\n")
+    trained_with = "cross_entropy" if soft else "custom"
+    trees = trees.replace(f"\n[objective: {trained_with}]\n", f"\n[objective: {name.split()[0]}]\n")
     booster.model_from_string(f"{header}\nobjective={name}{names}{trees}")
     booster.params = {**booster.params, "objective": name.split()[0]}
     return booster

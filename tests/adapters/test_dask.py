@@ -10,7 +10,6 @@ import time
 import uuid
 from functools import partial
 
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -36,18 +35,6 @@ pytestmark = pytest.mark.xdist_group("dask")
 
 PARAMS = {"max_depth": 3, "eta": 0.3}
 ROUNDS = 8
-
-
-@pytest.fixture(scope="module")
-def client():
-    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    # Partitions as small as here would be moved to whichever worker is idle, and one might do all the work.
-    with (
-        dask.config.set({"distributed.scheduler.work-stealing": False}),
-        LocalCluster(n_workers=2, **settings) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 def problem(n_classes=2, n_rows=300, seed=0):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import lightgbm as lgb
@@ -12,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 
 from grbb_ext import GraphWarning, RefinedGraph, Targets, grbb_objective
@@ -27,17 +23,6 @@ pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignor
 N = 400
 COLUMNS = [*"abcdefgh", "color"]
 PARAMS = {"max_depth": 3, "eta": 0.3}
-
-
-@pytest.fixture(scope="module")
-def client():
-    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    with (
-        dask.config.set({"distributed.scheduler.work-stealing": False}),
-        LocalCluster(n_workers=2, **settings) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 def table(n_classes=2, noise=0.0):

@@ -106,11 +106,26 @@ def test_a_link_keeps_the_best_round_and_the_ledger():
     assert booster.ledger_ is ledger
 
 
+def test_cross_entropy_becomes_binary(tmp_path):
+    X, _, obj = problem("logistic")
+    booster = lgb.train(LGB | {"objective": "cross_entropy"}, lgb.Dataset(X, obj.soft_labels()[0]), 5)
+    before, raw_scores = booster.predict(X), booster.predict(X, raw_score=True)
+    add_link(booster).save_model(tmp_path / "model.txt")
+    text = (tmp_path / "model.txt").read_text()
+    assert "\nobjective=binary sigmoid:1\n" in text
+    assert "[objective: binary]" in text
+    loaded = lgb.Booster(model_file=tmp_path / "model.txt")
+    assert_array_equal(loaded.predict(X), before)
+    assert_array_equal(loaded.predict(X, raw_score=True), raw_scores)
+
+
 def test_links_that_make_no_sense_are_refused():
     X, _, obj = problem("logistic")
     booster = lgb.train(LGB | {"objective": obj}, lgb.Dataset(X), 2)
     with pytest.raises(ValueError, match="1 scores per row, the objective 3"):
         add_link(booster, problem("softmax")[2])
+    with pytest.raises(ValueError, match="pass its objective too"):
+        add_link(booster)
     add_link(booster, obj)
     with pytest.raises(ValueError, match="names an objective already"):
         add_link(booster, obj)

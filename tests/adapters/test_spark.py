@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,11 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from grbb_ext import RefinedGraph, grbb_objective
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'grbb_ext[spark]'")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java 17 or later, and there is none on this machine", allow_module_level=True)
 
 from pyspark.ml.feature import VectorAssembler
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
 
@@ -34,20 +26,6 @@ pytestmark = [
 
 N, N_LABELED = 400, 80
 COLUMNS = ["a", "b", "c", "color"]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    # The workers have to run the interpreter of the tests.
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
-        settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
-        session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-        session.sparkContext.setLogLevel("ERROR")
-        yield session
-        session.stop()
 
 
 def table(kind):
