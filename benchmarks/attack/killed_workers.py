@@ -32,7 +32,7 @@ STAGES = {
     ),
     "rounds": (("xgboost.dask", "train"),),
 }
-_KINDS = [("targets", "refined"), ("targets", "knn"), ("corrected", "knn"), ("corrected", "anchors")]
+_KINDS = [("targets", "table"), ("targets", "knn"), ("corrected", "knn"), ("corrected", "anchors")]
 _N_ROWS, _N_LABELED, _ROUNDS = 2000, 20, 100
 #: Seconds in which training ends, one way or another.
 _LIMIT = 120.0
