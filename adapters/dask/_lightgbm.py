@@ -55,7 +55,7 @@ def train_lightgbm(
         Parameters of LightGBM.
     num_boost_round : int, default=100
         Rounds.
-    graph : {"refined", "knn"}, spec or sparse matrix, default=None
+    graph : {"table", "knn", "refined"}, spec or sparse matrix, default=None
         As in :func:`grbb_ext.grbb_objective`.
     costs
         Refused: distributed LightGBM corrupts models with prices.

@@ -95,8 +95,9 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
     unknown = sorted(set(settings) - _SETTINGS)
     if unknown:
         raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
-    if isinstance(graph, str) and graph not in ("auto", "knn", "anchors", "refined"):
-        raise ValueError(f"graph must be an affinity, a spec, 'refined', 'knn', 'anchors' or 'auto', got {graph!r}.")
+    names = ("table", "knn", "refined", "anchors", "auto")
+    if isinstance(graph, str) and graph not in names:
+        raise ValueError(f"graph must be an affinity, a spec, or one of {', '.join(map(repr, names))}; got {graph!r}.")
     graph = None if isinstance(graph, str) and graph == "auto" else graph
     asked = {name: settings.get(name) for name in ("rule", "preset")}
     by_targets = asked["preset"] is None and isinstance(Recipe.part("rule", rule=asked["rule"]), Targets)

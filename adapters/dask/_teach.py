@@ -16,7 +16,7 @@ from grbb_ext.adapters.dask._labels import collect_labels
 from grbb_ext.adapters.dask._objective import LabeledRows
 from grbb_ext.adapters.dask._parts import Parts, Pieces, rows_of, stacked
 from grbb_ext.adapters.dask._rows import ids_message
-from grbb_ext.graph import KNNGraph, RefinedGraph, laplacian
+from grbb_ext.graph import KNNGraph, TableGraph, laplacian
 from grbb_ext.labels import Labels, class_weights, mixed_weight
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.rules import Targets
@@ -172,7 +172,7 @@ def _sample(parts: Parts, labeled: list[Index], recipe: Recipe) -> tuple[list[In
     """
     n_free = [n - some.size for n, some in zip(parts.lengths, labeled, strict=True)]
     total, n_labeled = sum(n_free), parts.n_rows - sum(n_free)
-    limit = recipe.graph.max_nodes if isinstance(recipe.graph, RefinedGraph) else RefinedGraph().max_nodes
+    limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
     size = total
     if limit is not None and parts.n_rows > limit:
         size = min(total, max(limit - n_labeled, limit // 2))

@@ -79,9 +79,9 @@ def train(
         index of X, and may be cut otherwise.
     num_boost_round : int, default=100
         Rounds.
-    graph : {"refined", "knn", "anchors", "auto"}, KNNGraph, RefinedGraph or sparse matrix of shape (N, N), default=None
+    graph : {"table", "knn", "refined", "anchors", "auto"}, KNNGraph or sparse matrix of shape (N, N), default=None
         For ``rule="targets"`` the graph of the teacher, as in :func:`grbb_ext.grbb_objective`; it joins the sample, of
-        at most 30,000 rows or the ``max_nodes`` of a RefinedGraph. For ``"paper"`` and ``"corrected"`` that of all
+        at most 30,000 rows or the ``max_nodes`` of a TableGraph. For ``"paper"`` and ``"corrected"`` that of all
         rows: ``"knn"``, or a KNNGraph, brings X to the client, ``"anchors"`` brings a sample and uses
         :class:`~grbb_ext.propagation.AnchorNodes`, and ``"auto"``, their default, is ``"knn"`` to 50,000 rows, then
         ``"anchors"``. A matrix is a ready affinity on the client, for any rule; it teaches alone, without X.

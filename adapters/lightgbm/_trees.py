@@ -177,9 +177,7 @@ def add_link(booster: lgb.Booster, obj: GRBBObjective | None = None) -> lgb.Boos
     if "\nobjective=" in header and not soft:
         raise ValueError("The booster names an objective already, so its predictions have a link. Use it as it is.")
     if obj is None and not soft:
-        raise ValueError(
-            "The booster was trained with a callable: pass its objective too, add_link(booster, obj)."
-        )
+        raise ValueError("The booster was trained with a callable: pass its objective too, add_link(booster, obj).")
     if obj is not None and booster.num_model_per_iteration() != obj.n_outputs_:
         raise ValueError(
             f"The booster has {booster.num_model_per_iteration()} scores per row, the objective {obj.n_outputs_}. Pass "

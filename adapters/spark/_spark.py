@@ -10,7 +10,7 @@ import pandas as pd
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
-from grbb_ext.graph import KNNGraph, RefinedGraph
+from grbb_ext.graph import KNNGraph, TableGraph
 from grbb_ext.labels import encode, is_unlabeled
 from grbb_ext.objective import Recipe, grbb_objective
 from grbb_ext.teacher import Teacher
@@ -33,7 +33,7 @@ def fit_teacher(
         The marker of unlabelled rows. For regression only null and NaN are.
     **settings
         Of :func:`grbb_ext.grbb_objective`: `graph`, `teacher`, `propagation`, `loss`, `classes`, `random_state`, ...
-        The sample has about 30,000 rows, or the ``max_nodes`` of a RefinedGraph.
+        The sample has about 30,000 rows, or the ``max_nodes`` of a TableGraph.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def fit_teacher(
     chosen = rows.select(label_col, *_features(rows, label_col, features))
     marked = _marked(chosen, label_col, None if settings.get("loss") == "squared_error" else unlabeled)
     labeled, others = chosen.where(~marked).toPandas(), chosen.where(marked)
-    limit = recipe.graph.max_nodes if isinstance(recipe.graph, RefinedGraph) else RefinedGraph().max_nodes
+    limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
     if limit is not None:
         share = max(limit - len(labeled), limit // 2) / max(1, others.count())
         if share < 1:

@@ -288,7 +288,7 @@ class SharedGraph:
     ----------
     X : array-like, sparse matrix or frame of shape (N, d)
         All rows that any fit may get, labelled and unlabelled, with the columns that the fits get.
-    graph : {"refined", "knn"}, KNNGraph, RefinedGraph, or array-like of shape (N, N), default="refined"
+    graph : {"table", "knn", "refined"}, KNNGraph, or array-like of shape (N, N), default="table"
         How to build it, or a ready affinity. A refined graph is refined in each fit, from its own labels alone.
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"
         Categorical columns, as given to the estimators.

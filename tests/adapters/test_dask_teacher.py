@@ -11,7 +11,7 @@ import pytest
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
-from grbb_ext import GraphWarning, RefinedGraph, Targets, grbb_objective
+from grbb_ext import GraphWarning, RefinedGraph, TableGraph, Targets, grbb_objective
 from grbb_ext.adapters.dask import predict, train, train_lightgbm
 from grbb_ext.adapters.dask._parts import read_parts
 from grbb_ext.adapters.dask._prepare import read_recipe
@@ -106,10 +106,20 @@ class TestSameAsOneMachine:
         assert taught.n_sample == N
         assert taught.teacher.evidence == obj.evidence_
 
-    def test_beyond_the_sample_rows_get_what_the_teacher_predicts(self, client):
+    @pytest.mark.parametrize("name", ["table", "knn", "refined"])
+    def test_graphs_have_the_names_of_one_machine(self, client, name):
+        frame, _ = table()
+        rows = dd.from_pandas(frame, npartitions=3)
+        recipe = read_recipe(name, {})
+        taught = teach(read_parts(client, rows[COLUMNS]), rows["y"], recipe, {"graph": name})
+        obj, _ = one_process(frame, graph=name)
+        assert_array_equal(np.concatenate([block[0] for block in client.gather(taught.blocks)]), obj.targets_)
+
+    @pytest.mark.parametrize("graph", [TableGraph(max_nodes=150), RefinedGraph(max_nodes=150)])
+    def test_beyond_the_sample_rows_get_what_the_teacher_predicts(self, client, graph):
         frame, truth = table()
         rows = dd.from_pandas(frame, npartitions=3)
-        settings = {"graph": RefinedGraph(max_nodes=150)}
+        settings = {"graph": graph}
         recipe = read_recipe(settings["graph"], {})
         taught = teach(read_parts(client, rows[COLUMNS]), rows["y"], recipe, settings)
         assert taught.n_sample == 150

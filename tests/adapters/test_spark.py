@@ -8,7 +8,7 @@ import pytest
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
-from grbb_ext import RefinedGraph, grbb_objective
+from grbb_ext import RefinedGraph, TableGraph, grbb_objective
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'grbb_ext[spark]'")
 
@@ -74,9 +74,10 @@ def test_rows_get_the_targets_of_the_teacher_and_keep_their_labels(spark, kind):
     assert_allclose(np.array(later["q"].tolist()), expected, rtol=0, atol=1e-9)
 
 
-def test_the_sample_has_as_many_rows_as_the_graph_may_have(spark):
+@pytest.mark.parametrize("graph", [TableGraph(max_nodes=160), RefinedGraph(max_nodes=160)])
+def test_the_sample_has_as_many_rows_as_the_graph_may_have(spark, graph):
     frame, _ = table("two classes")
-    teacher = fit_teacher(spread(spark, frame), "y", COLUMNS, graph=RefinedGraph(max_nodes=160))
+    teacher = fit_teacher(spread(spark, frame), "y", COLUMNS, graph=graph)
     assert 100 < teacher.labels.n_rows < 230
     assert teacher.labels.labeled.size == N_LABELED
 
