@@ -16,6 +16,8 @@ from grbb_ext.propagation import Propagation
 _LARGE_POWER = 50.0
 # Steps of the estimation of class shares, and the change at which it ends.
 _MOST_STEPS, _SAME_SHARE = 1_000, 1e-6
+# Labels of each class that the shares of the labels are worth beside what the unlabelled rows say of them.
+_LABELS_HELD = 5
 
 
 def soft_targets(
@@ -160,11 +162,13 @@ def _multiclass(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[n
 def prior_ratio(class_prior: Any, q: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
     r"""Return the shares of the classes over those of the labels.
 
-    With ``"unlabeled"`` the shares :math:`\pi` are those of highest likelihood given the targets q of unlabelled rows:
+    With ``"unlabeled"`` the shares :math:`\pi` are found from the targets q of unlabelled rows:
 
-    .. math:: \pi_k \leftarrow \frac1m \sum_i \frac{q_{ik}\, \pi_k / \pi^l_k}{\sum_j q_{ij}\, \pi_j / \pi^l_j},
+    .. math:: \pi_k \leftarrow (1 - s)\,\frac1m \sum_i \frac{q_{ik}\, \pi_k / \pi^l_k}{\sum_j q_{ij}\, \pi_j / \pi^l_j}
+        + s\,\pi^l_k, \qquad s = \frac{5K}{5K + n},
 
-    from those of the labels, :math:`\pi^l` (Saerens, Latinne and Decaestecker, 2002).
+    from those of the labels, :math:`\pi^l`. With s = 0 it is the EM algorithm of Saerens, Latinne and Decaestecker
+    (2002), which takes q for exact: few labels are far from that, and then it often ends with one class alone.
 
     Parameters
     ----------
@@ -190,12 +194,13 @@ def prior_ratio(class_prior: Any, q: NDArray[np.float64], labels: Labels) -> NDA
     if isinstance(class_prior, str):
         q = np.column_stack([1.0 - q, q]) if q.ndim == 1 else q
         share = own
+        held = _LABELS_HELD * own.size / (_LABELS_HELD * own.size + coded.shape[0])
         for _ in range(_MOST_STEPS):
             before = share
-            share = shifted(q, share / own).mean(axis=0)
+            share = (1.0 - held) * shifted(q, share / own).mean(axis=0) + held * own
             if np.abs(share - before).max() < _SAME_SHARE:
                 break
-        return np.asarray(np.maximum(share, 1e-6) / own)
+        return np.asarray(share / own)
     if isinstance(class_prior, Mapping):
         if set(class_prior) != set(classes):
             raise ValueError(

@@ -49,7 +49,7 @@ class Committee(Spec):
         Shares of the classes among all rows, where labels were drawn at other rates, such as so many of each class:
         targets are multiplied by these shares over those of the labels. A dict by class, or shares in the order of
         the classes. ``"unlabeled"`` estimates them from the unlabelled rows by the EM algorithm of Saerens et al.
-        (2002), which takes good probabilities; with few labels it may do harm. None trusts the labels.
+        (2002), held back towards those of the labels where these are few. None trusts the labels.
     """
 
     experts: tuple[Any, ...] = _EXPERTS

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from grbb_ext import GraphWarning, KNNGraph, Smooth, Targets, grbb_objective, knn_graph
 from grbb_ext.labels import read_labels
 from grbb_ext.table import read_table
-from grbb_ext.teacher import Committee, EstimatorExpert, ForestExpert, LinearExpert
+from grbb_ext.teacher import Committee, EstimatorExpert, ForestExpert, LinearExpert, prior_ratio
 
 MOONS, TRUTH = make_moons(300, noise=0.1, random_state=0)
 UNSCALED = KNNGraph(scale=None)
@@ -321,10 +321,24 @@ def test_class_shares_are_found_again_from_unlabeled_rows():
     X = random.normal(size=(4_000, 1)) + 3.0 * truth[:, None]
     y = np.full(4_000, -1)
     for k in (0, 1):  # drawn by class, as many of each
-        rows = np.flatnonzero(truth == k)[:30]
+        rows = np.flatnonzero(truth == k)[:200]
         y[rows] = k
     plain, found = (grbb_objective(X, y, teacher=Committee(("linear",), class_prior=p)) for p in (None, "unlabeled"))
-    assert abs(found.targets_.mean() - 0.2) < 0.03 < abs(plain.targets_.mean() - 0.2)
+    plain, found = (np.mean(obj.targets_[y < 0]) for obj in (plain, found))
+    share = np.mean(truth[y < 0])
+    assert abs(found - share) < 0.01 < abs(plain - share)
+
+
+def test_found_class_shares_solve_their_equation_and_few_labels_hold_them_back():
+    q = np.random.default_rng(0).beta(0.3, 1.0, size=2_000)
+    for n_labels in (10, 400):
+        labels = read_labels(np.arange(n_labels) % 2)
+        share = prior_ratio("unlabeled", q, labels) / 2
+        held = 10 / (10 + n_labels)
+        odds = share[1] / share[0] * q / (1 - q)
+        assert_allclose(share[1], (1 - held) * np.mean(odds / (1 + odds)) + held / 2, atol=1e-4)
+    assert share[1] < 0.1  # near what the rows alone say
+    assert prior_ratio("unlabeled", q, read_labels(np.arange(10) % 2))[1] / 2 > 0.25
 
 
 @pytest.mark.parametrize(
