@@ -41,22 +41,29 @@ def naming_the_lost(client: distributed.Client, before: set[str], needed: Collec
         The workers that were there.
     needed : collection of str, default=()
         Workers without which nothing goes on. XGBoost may wait for them for minutes or forever: its futures are
-        cancelled some time after one of these workers is gone.
+        cancelled some time after one of these workers is gone. So are those for which nobody works any more, because
+        what they need was on a worker that is gone.
     """
     others, done = set(client.futures), threading.Event()
 
     def lost() -> list[str]:
         return sorted(before - set(client.nthreads()))
 
+    def in_vain() -> bool:
+        pending = any(f.status == "pending" for key, f in list(client.futures.items()) if key not in others)
+        return pending and not any(client.processing().values())
+
     def let_go() -> None:
+        seconds = 0.0
         while not done.wait(1.0):
-            if set(needed) & set(lost()) and not done.wait(_UNTIL_CANCELLED):
+            gone = set(lost())
+            seconds = seconds + 1.0 if gone and (gone & set(needed) or in_vain()) else 0.0
+            if seconds > _UNTIL_CANCELLED:
                 waiting = [distributed.Future(key, client) for key in list(client.futures) if key not in others]
                 client.cancel(waiting)
 
     watch = threading.Thread(target=let_go, name="grbb_ext-lost-workers", daemon=True)
-    if needed:
-        watch.start()
+    watch.start()
     try:
         yield
     except (Exception, CancelledError) as error:
@@ -73,5 +80,4 @@ def naming_the_lost(client: distributed.Client, before: set[str], needed: Collec
         ) from error
     finally:
         done.set()
-        if needed:
-            watch.join(5.0)
+        watch.join(5.0)

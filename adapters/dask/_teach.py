@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -119,7 +120,11 @@ def teach(
     clock.append(time.perf_counter())
     cuts = np.cumsum([some.size for some in rows])[:-1]
     weighted = weights is not None or recipe.class_weight is not None or not reached.all()
-    # What a partition has to know of its own rows travels as an argument: should a worker die, dask still has it.
+    # What a partition has to know of its own rows travels as an argument: should a worker die, dask still has it. So
+    # does the teacher, once, from where other workers fetch it. What is scattered dies with its worker.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph|Large object")
+        sent = client.submit(_same, teacher, pure=False)
     blocks = client.map(
         _taught,
         parts.pieces,
@@ -127,7 +132,7 @@ def teach(
         np.split(q, cuts),
         np.split(reached, cuts),
         [None] * len(rows) if weights is None else weights,
-        teacher=client.scatter(teacher, broadcast=True),
+        teacher=sent,
         hard=recipe.rule.hard and labels.classes is not None,
         of_class=class_weights(recipe.class_weight, labels),
         pure=False,
@@ -145,6 +150,10 @@ def teach(
         _laplacian(obj, parts, labeled.ids, order, recipe.rule.lam),
         dict(zip(("teacher", "targets"), np.diff(clock).tolist(), strict=True)),
     )
+
+
+def _same(teacher: Teacher) -> Teacher:
+    return teacher
 
 
 def _split(positions: NDArray[np.int64], lengths: Sequence[int]) -> list[Index]:

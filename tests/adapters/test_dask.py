@@ -16,13 +16,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from distributed import Client, LocalCluster, default_client
+from distributed import Client, LocalCluster, default_client, wait
 from numpy.testing import assert_allclose
 from xgboost import dask as xgb_dask
 
 from grbb_ext import FeatureCosts, KNNGraph, RefinedGraph, UnreachableRowsWarning, grbb_objective, knn_graph
 from grbb_ext.adapters.dask import WorkerLostError, predict, train
 from grbb_ext.adapters.dask import _prepare as _dask_prepare
+from grbb_ext.adapters.dask._lost import naming_the_lost
 from grbb_ext.adapters.dask._parts import read_parts
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.losses import LogisticLoss
@@ -400,6 +401,24 @@ def test_a_worker_that_dies_is_named_and_the_next_training_is_right(client):
     # What the test laid on the worker is gone with it; what dask had loaded it would load again.
     model = train(client, PARAMS, array(X, 100, 200), y, graph=W, rule="corrected", num_boost_round=ROUNDS)
     assert np.abs(margins(model, X) - on_one_machine(X, y, W, rule="corrected")).max() == 0.0
+
+
+def test_what_a_dead_worker_held_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("grbb_ext.adapters.dask._lost._UNTIL_CANCELLED", 2.0)
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster) as client:
+        pids = client.run(os.getpid)
+        address, other = pids
+        before = client.submit(time.sleep, 0.1)  # somebody else's, which goes on
+        for nanny in cluster.workers.values():
+            nanny.auto_restart = False
+        os.kill(pids[address], signal.SIGKILL)
+        with pytest.raises(WorkerLostError, match="1 of 2 workers died"), naming_the_lost(client, set(pids)):
+            wait(client.submit(int, 1, workers=[address], allow_other_workers=False), timeout=60)
+        # While others work, a loss alone is no reason to give up.
+        with naming_the_lost(client, set(pids)):
+            assert client.submit(time.sleep, 5.0, workers=[other], pure=False).result(timeout=60) is None
+        assert before.result(timeout=60) is None
 
 
 def test_a_worker_that_dies_before_xgboost_has_started_is_not_waited_for(monkeypatch):
