@@ -25,7 +25,7 @@ WIDTHS = (1400, 390)
 SHOWN = (
     "index",
     "tutorials/few_labels",
-    "howto/calibration",
+    "howto/prepared_columns",
     "teacher",
     "mathematics",
     "auto_examples/index",

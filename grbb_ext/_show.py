@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+import numpy as np
+
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[object]], below: str = "") -> str:
     """Return a table as text, numbers to the right.
@@ -47,6 +49,17 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], below: s
     body = "".join(line("td", row) for row in cells)
     caption = f'<caption style="caption-side: bottom; text-align: left">{escape(below)}</caption>' if below else ""
     return f"<table>{caption}{head}<tbody>{body}</tbody></table>"
+
+
+def small_number(value: float) -> str:
+    """Return a number with two digits that count, never as a power of ten.
+
+    Examples
+    --------
+    >>> small_number(0.123), small_number(4.71e-05), small_number(0.0)
+    ('0.12', '0.000047', '0')
+    """
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
 
 
 def _is_number(text: str) -> bool:

@@ -32,6 +32,7 @@ svg {{ max-width: 100%; height: auto; }}
 # Fewer held-out labels than this in a bin say nothing about its share.
 _LABELS_PER_BIN = 8
 _NORMAL = 1.96
+_LIBRARIES = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
 
 
 def write_report(
@@ -67,7 +68,8 @@ def write_report(
     if X is not None and np.shape(X)[0] != obj.n_rows_:
         raise ValueError(f"X has {np.shape(X)[0]} rows, but the model was fitted to {obj.n_rows_}. Pass the same rows.")
     held = None if X is None else held_out_predict(model, X, obj.y_, cv=cv)
-    lead = f"Trained on {obj.n_rows_:,} rows, of which {obj.labeled_.size:,} have a label, by {model.library_}."
+    library = _LIBRARIES.get(model.library_, model.library_)
+    lead = f"Trained on {obj.n_rows_:,} rows, of which {obj.labeled_.size:,} have a label, by {library}."
     sections = [
         ("Rows and labels", _labels(model)),
         ("Expected quality", _quality(held)),

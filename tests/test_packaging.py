@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import tomllib
 import venv
 import zipfile
@@ -100,6 +101,13 @@ def test_imports_from_the_wheel(installed, tmp_path):
     for file in files:
         assert Path(file).is_relative_to(installed.parents[1])
     assert version == PROJECT["version"]
+
+
+def test_the_smoke_test_of_a_release_passes(installed, tmp_path):
+    workflow = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    _, found, script = workflow.partition("shell: python\n        run: |\n")
+    assert found
+    run(installed, "-I", "-c", textwrap.dedent(script), cwd=tmp_path)
 
 
 def test_importing_the_package_imports_no_extra(installed, tmp_path):

@@ -98,8 +98,9 @@ def test_blocks_of_the_readme_run_alone(tmp_path):
         assert run.returncode == 0, f"The block of README.md at line {block.line} fails alone:\n{run.stderr}"
 
 
-def test_links_and_pictures_of_the_readme_exist():
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_links_and_pictures_exist(page):
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
     assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
@@ -116,7 +117,7 @@ def test_code_of_the_docs_fits_its_column():
     assert long == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/installation.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/installation.md"])
 def test_commands_exist(page):
     markdown = (ROOT / page).read_text(encoding="utf-8")
     assert any(block.language in SHELL for block in fenced_blocks(markdown)), f"{page} has no ```bash block."

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from grbb_ext._checks import positive_int
 from grbb_ext.costs._engine import PriceEngine, exact_sum, needs_matrix
 from grbb_ext.costs._reading import Name, check_names, check_price, read_costs, read_csv, shorten, unknown_name
+from grbb_ext.costs._through import input_names, inputs_of_outputs, output_names
 
 _SETTINGS = ("per_tree", "per_split", "default")
 
@@ -274,6 +275,64 @@ class FeatureCosts(PriceEngine):
             prices=self.prices[used],
             needs=sp.csr_array(self.needs[chosen][:, used]),
             bound=False,
+        )
+
+    def through(self, transformer: Any) -> FeatureCosts:
+        """Let the prices follow the columns through a fitted transformer of scikit-learn.
+
+        An output column needs the sources of all input columns that it is computed from. The columns of a one-hot
+        encoding need the one column that was encoded, so the first of them pays and the others are free; a principal
+        component needs every column of its step. Input columns that the transformer leaves out need no price.
+
+        Parameters
+        ----------
+        transformer : ColumnTransformer, Pipeline, FeatureUnion or a single transformer
+            Fitted. Of a pipeline that ends with a model pass ``pipeline[:-1]``. A step that declares its outputs
+            one-to-one (``OneToOneFeatureMixin``, or ``feature_names_out="one-to-one"``) is taken at its word, and a
+            step of which the inputs of each output are not known is refused, unless it has a single input.
+
+        Returns
+        -------
+        FeatureCosts
+            With one feature for each output column, named as ``transformer.get_feature_names_out()`` has it.
+
+        Examples
+        --------
+        >>> from sklearn.compose import make_column_transformer
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> encode = make_column_transformer((OneHotEncoder(), [1]), remainder="passthrough")
+        >>> costs = FeatureCosts([2.0, 5.0]).through(encode.fit([[3, 0], [4, 1]]))
+        >>> costs.features
+        ('onehotencoder__x1_0', 'onehotencoder__x1_1', 'remainder__x0')
+        >>> costs.total(["onehotencoder__x1_0"]), costs.total(["onehotencoder__x1_0", "onehotencoder__x1_1"])
+        (5.0, 5.0)
+        """
+        features = check_names(output_names(transformer), "output column")
+        names, n_inputs = input_names(transformer), getattr(transformer, "n_features_in_", None)
+        if n_inputs is None:
+            raise ValueError(
+                f"{type(transformer).__name__} does not say how many columns it reads. Put it into a ColumnTransformer."
+            )
+        needed = inputs_of_outputs(transformer, n_inputs)
+        # A column that is left out needs no price: bind leniently, and then ask for the prices of those that are used.
+        bound = (self if self.default is not None else self._with(default=0.0)).bind(names or n_inputs)
+        keys = range(n_inputs) if isinstance(self.features[0], int) else bound.features
+        missing = [bound.features[i] for i in np.unique(needed.indices) if keys[i] not in self._index]
+        if missing and self.default is None:
+            raise ValueError(
+                f"No price for {shorten(missing)}. Give one (0 if it is free), or FeatureCosts(default=...) for all "
+                "such columns."
+            )
+        needs = sp.csr_array(needed @ bound.needs)
+        needs.sort_indices()
+        used = np.unique(needs.indices)
+        return bound._with(
+            features=features,
+            sources=tuple(bound.sources[s] for s in used),
+            prices=bound.prices[used],
+            needs=sp.csr_array(needs[:, used]),
+            default=self.default,
+            bound=True,
         )
 
     def sources_of(self, feature: Name) -> tuple[Name, ...]:

@@ -44,7 +44,7 @@ class SmoothPropagation(Propagation):
     :math:`L_n + \tau I` is at most :math:`(2 + \tau) / \tau`, so the solves take the same few dozen products at any
     number of rows. P is linear but not row-stochastic: some entries are negative.
 
-    A row out of the labels' reach is told the prior mean. The reach is P 1, the extension of ones: near 1 close to a
+    A row out of the reach of the labels gets the prior mean. The reach is P 1, the extension of ones: near 1 close to a
     label, near 0 many length scales away. ``tau="auto"`` takes the largest of .05, .05/4, .05/16, ... at which the
     median row has a reach of at least one half; with 20 labels on real data that is .05 itself.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grbb_ext._show import html_table, text_table
+from grbb_ext._show import html_table, small_number, text_table
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import lam_in_use
 from grbb_ext.variance._prediction_variance import prediction_variance
@@ -195,7 +195,7 @@ def plan_labels(
     >>> plan = plan_labels(obj, 2.0 * truth - 1.0, 20, 5.0, strategy="a-optimal", lam=1.0)
     >>> print(plan.recommendation)
     Buy 14 labels for 70: by forecast they lower the mean posterior variance from 0.0302 to 0.0207, 82 % of what 20
-    labels for 100 would bring, and the last of them still takes 8.4e-05 off per unit of money.
+    labels for 100 would bring, and the last of them still takes 0.000084 off per unit of money.
     """
     if not (np.isfinite(price) and price > 0):
         raise ValueError(f"price must be a positive number, got {price!r}.")
@@ -268,5 +268,5 @@ def _recommend(curves: list[LabelCurve], price: float, share: float, money: floa
         f"Buy {count} labels for {count * price:g}{limited}: by forecast they lower the mean posterior variance"
         f"{with_budget} from {curve.variance[0]:.3g} to {curve.variance[count]:.3g}, {100 * gained[count - 1]:.0f} % "
         f"of what {k} labels for {k * price:g} would bring, and the last of them still takes "
-        f"{curve.drop_per_dollar[count - 1]:.2g} off per unit of money."
+        f"{small_number(curve.drop_per_dollar[count - 1])} off per unit of money."
     )

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
 from grbb_ext._checks import one_of, positive_int
-from grbb_ext._show import html_table, text_table
+from grbb_ext._show import html_table, small_number, text_table
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.propagation import Smooth, SmoothPropagation
@@ -161,7 +161,7 @@ class LabelSuggestions:
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
         lines: list[tuple[str, ...]] = [
-            (str(place), str(row), f"{drop:.2g}")
+            (str(place), str(row), small_number(drop))
             for place, (row, drop) in enumerate(zip(self.rows.tolist(), self.expected_drop, strict=True), start=1)
         ]
         below = f"Chosen by {self.strategy!r} among {self.n_candidates} unlabelled rows. {self.message}".strip()
