@@ -18,6 +18,7 @@ QUESTIONS = {
     "rivals": "benchmarks.study",
     "tables": "benchmarks.tables",
     "few_shot": "benchmarks.few_shot",
+    "unseen": "benchmarks.unseen",
     "equal_cost": "benchmarks.equal_cost",
     "six": "benchmarks.paper.six",
     "scene15": "benchmarks.paper.scene15",

