@@ -25,9 +25,10 @@ QUESTIONS = {
     "ltr": "benchmarks.paper.ltr",
     "prices": "benchmarks.paper.prices",
     "speed": "benchmarks.speed",
+    "scale": "benchmarks.scale",
 }
 #: Questions about time use all cores; the others run trials with one thread each, so that --jobs divides the machine.
-ALL_THREADS = {"speed"}
+ALL_THREADS = {"speed", "scale"}
 
 
 def parser() -> argparse.ArgumentParser:

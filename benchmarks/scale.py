@@ -1,15 +1,14 @@
 """What a million rows cost: time and peak memory of each stage from 10,000 to 1,000,000 rows of 50 columns, 200 labels.
 
-``python -m benchmarks.scale`` appends to ``docs/results/scale.csv``, one row per stage, size and run, each measured in
-a process of its own; what is there is not measured again. ``--quick`` stops at 10,000 rows and writes nothing.
-``--flights`` adds accuracy on the flights set of the folder GRBB_DATA (default ``../shared/data``), three seeds, in
-``docs/results/scale_flights.csv``. The tables are printed, and written next to the raw numbers. Nothing else should run
+``python -m benchmarks scale`` appends to ``docs/results/scale.csv``, one row per stage, size and run (``--seeds``, 3),
+each measured in a process of its own; what is there is not measured again. Accuracy on the flights set of the folder
+GRBB_DATA (default ``../shared/data``), three draws, goes to ``docs/results/scale_flights.csv``. The tables are printed,
+and written next to the raw numbers. ``--quick`` stops at 10,000 rows and writes nothing. Nothing else should run
 meanwhile.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -26,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from grbb_ext import GRBBObjective, RefinedGraph, Targets, grbb_objective, knn_graph
+from benchmarks.options import Options
+from grbb_ext import GRBBObjective, TableGraph, Targets, grbb_objective, knn_graph
 
-CSV, FLIGHTS_CSV = Path("docs/results/scale.csv"), Path("docs/results/scale_flights.csv")
 DATA = Path(os.environ.get("GRBB_DATA", "../shared/data"))
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
-N_COLUMNS, N_LABELED, N_CLUSTERS, N_ROUNDS = 50, 200, 40, 100
+N_COLUMNS, N_LABELED, N_CLUSTERS, N_ROUNDS, N_RUNS = 50, 200, 40, 100, 3
 TIME_LIMIT = 120
 FIELDS = [
     *("stage", "rows", "run", "seconds", "cpu_seconds", "peak_mb", "start_mb", "X_mb", "graph_mb"),
@@ -106,7 +105,7 @@ def graph_and_operator(X: Rows, truth: Classes, y: Classes) -> dict[str, Any]:
 
 
 def every_row_a_node(X: Rows, truth: Classes, y: Classes) -> dict[str, Any]:
-    return made(grbb_objective(X, y, graph=RefinedGraph(max_nodes=None), teacher="graph"), truth, y)
+    return made(grbb_objective(X, y, graph=TableGraph(max_nodes=None), teacher="graph"), truth, y)
 
 
 def objective(X: Rows, truth: Classes, y: Classes) -> dict[str, Any]:
@@ -199,7 +198,7 @@ def measure(stage: str, n_rows: int) -> dict[str, Any]:
 
 
 def in_fresh_process(stage: str, n_rows: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.scale", "--measure", stage, str(n_rows)]
+    command = [sys.executable, "-m", "benchmarks.scale", stage, str(n_rows)]
     ours = STAGES[stage][1] > 100_000
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=None if ours else TIME_LIMIT)
@@ -345,31 +344,25 @@ def publish(path: Path, table: str) -> None:
     print(table)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="10,000 rows only, nothing written")
-    parser.add_argument("--flights", action="store_true", help="also the flights set")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--largest", type=int, default=SIZES[-1])
-    parser.add_argument("--measure", nargs=2, metavar=("STAGE", "ROWS"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        print(json.dumps(measure(arguments.measure[0], int(arguments.measure[1]))))
-        return
-    if arguments.quick:
+def run(options: Options) -> int:
+    """Measure what is missing, and write the tables."""
+    if options.quick:
         found = [
             dict.fromkeys(FIELDS, "") | {"stage": s, "rows": SIZES[0]} | in_fresh_process(s, SIZES[0]) for s in STAGES
         ]
         print(report([{name: str(value) for name, value in row.items()} for row in found]))
-        return
-    sizes = [size for size in SIZES if size <= arguments.largest]
-    keys = [(s, size, run) for run in range(arguments.runs) for size in sizes for s in STAGES if size <= STAGES[s][1]]
-    resume(CSV, FIELDS, keys, lambda stage, size, _: in_fresh_process(stage, size))
-    publish(CSV, report(rows_of(CSV)))
-    if arguments.flights:
-        resume(FLIGHTS_CSV, FLIGHTS_FIELDS, [(m, seed) for seed in range(3) for m in METHODS], flights)
-        publish(FLIGHTS_CSV, report_flights(rows_of(FLIGHTS_CSV)))
+        return 0
+    path, flights_path = options.folder / "scale.csv", options.folder / "scale_flights.csv"
+    if not options.report:
+        runs = range(options.seeds or N_RUNS)
+        keys = [(s, size, run) for run in runs for size in SIZES for s in STAGES if size <= STAGES[s][1]]
+        resume(path, FIELDS, keys, lambda stage, size, _: in_fresh_process(stage, size))
+        if (DATA / "flights.npz").exists():
+            resume(flights_path, FLIGHTS_FIELDS, [(m, seed) for seed in range(N_RUNS) for m in METHODS], flights)
+    publish(path, report(rows_of(path)))
+    publish(flights_path, report_flights(rows_of(flights_path)))
+    return 0
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # a stage in a process of its own
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))

@@ -1,15 +1,13 @@
 """What the objective costs: time per boosting round, set-up time, growth with rows and memory.
 
 ``python -m benchmarks speed`` writes ``docs/results/speed.csv`` (one row per measurement) and ``docs/results/speed.md``
-(the tables of the documentation). ``--quick`` stops at 10,000 rows; ``python -m benchmarks.speed --million`` goes on to
-1,000,000. ``--check`` measures the default set-up up to 10,000 rows, and compares its ratio to 100 rounds with the one
-in the CSV. Nothing else should run meanwhile: the numbers are ratios within one interleaved run, but two cores are soon
-disturbed.
+(the tables of the documentation). ``--quick`` stops at 10,000 rows and writes nothing. ``--check`` measures the default
+set-up up to 10,000 rows, and compares its ratio to 100 rounds with the one in the CSV. Nothing else should run
+meanwhile: the numbers are ratios within one interleaved run, but two cores are soon disturbed.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import multiprocessing
@@ -27,6 +25,7 @@ import lightgbm as lgb
 import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
 from benchmarks.options import Options
@@ -36,7 +35,8 @@ from grbb_ext import GRBBObjective, KNNGraph, grbb_objective, knn_graph
 N_COLUMNS, N_LABELED = 50, 100
 RULES: dict[str, dict[str, Any]] = {"default": {}, "paper": {"preset": "paper"}, "corrected": {"rule": "corrected"}}
 WARM_UP = 3  # the first rounds allocate
-TIME_LIMIT = 900
+TIME_LIMIT = 600
+ROUND_SIZES, SETUP_SIZES, QUICK_UP_TO = (10_000, 100_000), (1_000, 10_000, 100_000, 1_000_000), 10_000
 N_ROUNDS, N_RUNS = 100, 3
 # A set-up is too slow beyond this multiple of the committed ratio, and this much more: machines differ.
 CHECK_FACTOR, CHECK_ROOM, CHECK_SIZES = 2.0, 0.1, (1_000, 10_000)
@@ -138,70 +138,73 @@ def time_rounds(n_rows: int, n_rounds: int) -> list[dict[str, Any]]:
 # --- set-up -----------------------------------------------------------------------------------------------------------
 
 
-def setup_default(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y, verbose=False)
+def setup_default(X: Rows, y: NDArray[np.int64]) -> Any:
+    return grbb_objective(X, y, verbose=False).targets_
 
 
-def setup_plain_graph(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y, graph="knn", teacher="graph")
+def setup_plain_graph(X: Rows, y: NDArray[np.int64]) -> Any:
+    return grbb_objective(X, y, graph="knn", teacher="graph", verbose=False).targets_
 
 
-def setup_paper(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y, preset="paper")
+def setup_paper(X: Rows, y: NDArray[np.int64]) -> Any:
+    grbb_objective(X, y, preset="paper", verbose=False)
 
 
-def setup_brute_force(X: Rows, y: NDArray[np.int64]) -> None:
-    grbb_objective(X, y, graph=KNNGraph(method="brute"), teacher="graph")
+def setup_brute_force(X: Rows, y: NDArray[np.int64]) -> Any:
+    return grbb_objective(X, y, graph=KNNGraph(method="brute"), teacher="graph", verbose=False).targets_
 
 
-def setup_logistic_regression(X: Rows, y: NDArray[np.int64]) -> None:
+def setup_logistic_regression(X: Rows, y: NDArray[np.int64]) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    LogisticRegression().fit(X[y >= 0], y[y >= 0]).predict_proba(X)
+    return LogisticRegression().fit(X[y >= 0], y[y >= 0]).predict_proba(X)[:, 1]
 
 
-def setup_graph_only(X: Rows, y: NDArray[np.int64]) -> None:
-    knn_graph(X)
+def setup_graph_only(X: Rows, y: NDArray[np.int64]) -> Any:
+    knn_graph(X, verbose=False)
 
 
-def setup_label_spreading(X: Rows, y: NDArray[np.int64]) -> None:
+def setup_label_spreading(X: Rows, y: NDArray[np.int64]) -> Any:
     from sklearn.semi_supervised import LabelSpreading
 
-    LabelSpreading(kernel="knn", n_neighbors=9, n_jobs=-1).fit(X, y)
+    return LabelSpreading(kernel="knn", n_neighbors=9, n_jobs=-1).fit(X, y).label_distributions_[:, 1]
 
 
-def setup_graphlearning(X: Rows, y: NDArray[np.int64]) -> None:
+def setup_graphlearning(X: Rows, y: NDArray[np.int64]) -> Any:
     import graphlearning as gl
 
     labeled = np.flatnonzero(y >= 0)
-    gl.ssl.poisson(gl.weightmatrix.knn(X, 9)).fit(labeled, y[labeled])
+    scores = gl.ssl.poisson(gl.weightmatrix.knn(X, 9)).fit(labeled, y[labeled])
+    return scores[:, 1] - scores[:, 0]
 
 
-SETUPS: dict[str, Callable[[Rows, NDArray[np.int64]], None]] = {
-    "grbb_ext, default": setup_default,
-    "grbb_ext, plain graph": setup_plain_graph,
-    "grbb_ext, plain graph, exact neighbours": setup_brute_force,
-    "grbb_ext, paper preset": setup_paper,
-    "grbb_ext, neighbours alone": setup_graph_only,
-    "logistic regression, soft labels": setup_logistic_regression,
-    "scikit-learn LabelSpreading(knn)": setup_label_spreading,
-    "graphlearning Poisson": setup_graphlearning,
+#: What is set up, and the most rows; its soft labels are returned, where there are any.
+SETUPS: dict[str, tuple[Callable[[Rows, NDArray[np.int64]], Any], int]] = {
+    "grbb_ext, default": (setup_default, 1_000_000),
+    "logistic regression, soft labels": (setup_logistic_regression, 1_000_000),
+    "scikit-learn LabelSpreading(knn)": (setup_label_spreading, 1_000_000),
+    "graphlearning Poisson": (setup_graphlearning, 1_000_000),
+    "grbb_ext, plain graph": (setup_plain_graph, 100_000),
+    "grbb_ext, plain graph, exact neighbours": (setup_brute_force, 100_000),
+    "grbb_ext, paper preset": (setup_paper, 100_000),
+    "grbb_ext, neighbours alone": (setup_graph_only, 100_000),
 }
 
 
 def measure_setup(name: str, n_rows: int) -> None:
-    """Print seconds of a set-up, its ratio to 100 rounds (medians of three) and added peak memory, as JSON.
+    """Print seconds of a set-up, its ratio to 100 rounds (medians of three), added peak memory and AUC, as JSON.
 
     Runs in a process of its own, with set-up and rounds in turn.
     """
     X, truth, y = rows_and_labels(n_rows)
     few, theirs, their_labels = rows_and_labels(2000)
-    SETUPS[name](few, their_labels)  # imports and thread pools are not what is measured
+    set_up = SETUPS[name][0]
+    set_up(few, their_labels)  # imports and thread pools are not what is measured
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak, seconds, rounds = before, list[float](), list[float]()
     for _ in range(N_RUNS):
         start = time.perf_counter()
-        SETUPS[name](X, y)
+        soft = set_up(X, y)
         seconds.append(time.perf_counter() - start)
         if not rounds:  # the booster's own memory is not ours
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -213,6 +216,8 @@ def measure_setup(name: str, n_rows: int) -> None:
         "megabytes": peak / 1024,
         "added_megabytes": (peak - before) / 1024,
     }
+    if soft is not None:
+        found["auc"] = float(roc_auc_score(truth[y < 0], soft[y < 0]))
     print(json.dumps(found))
 
 
@@ -228,9 +233,9 @@ def xgboost_rounds(X: Rows, truth: NDArray[np.int64]) -> float:
 def time_setups(sizes: Sequence[int], names: Iterable[str] = tuple(SETUPS)) -> list[dict[str, Any]]:
     table = []
     for name in tqdm(names, desc="set-up", leave=False):
-        for n_rows in sizes:
+        for n_rows in [size for size in sizes if size <= SETUPS[name][1]]:
             row: dict[str, Any] = {"question": "set-up", "method": name, "rows": n_rows}
-            command = [sys.executable, "-m", "benchmarks.speed", "--measure", name, str(n_rows)]
+            command = [sys.executable, "-m", "benchmarks.speed", name, str(n_rows)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=True)
                 row |= json.loads(done.stdout.strip().splitlines()[-1])
@@ -260,6 +265,32 @@ def report(table: list[dict[str, Any]]) -> str:
         f"Python {platform.python_version()}, "
         f"xgboost {xgb.__version__}, lightgbm {lgb.__version__}, numpy {np.__version__}; "
         f"{N_COLUMNS} columns, {N_LABELED} labels.",
+    ]
+    setups = [row for row in table if row["question"] == "set-up"]
+    sizes = sorted({row["rows"] for row in setups})
+    lines += [
+        "",
+        "| set-up: seconds, ratio to 100 rounds of XGBoost, added memory; AUC of soft labels | "
+        + " | ".join(f"{n:,} rows" for n in sizes)
+        + " | exponent |",
+        "|---" * (len(sizes) + 2) + "|",
+    ]
+    for name in SETUPS:
+        of_size = {row["rows"]: row for row in setups if row["method"] == name}
+        done = {n: row for n, row in of_size.items() if "failure" not in row}
+        cells = [
+            f"{done[n]['seconds']:.2f} s, {done[n]['over_rounds']:.2f}, {done[n]['added_megabytes']:.0f} MB"
+            + (f"; {done[n]['auc']:.3f}" if "auc" in done[n] else "")
+            if n in done
+            else of_size[n]["failure"]
+            if n in of_size
+            else "not run"
+            for n in sizes
+        ]
+        large = [n for n in done if n >= 10_000]
+        slope = f"{exponent(large, [done[n]['seconds'] for n in large]):.2f}" if len(large) > 1 else ""
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {slope} |")
+    lines += [
         "",
         "| time per round | rows | built-in (ms) | default / built-in | "
         + " | ".join(f"{rule} / its floor" for rule in RULES)
@@ -272,30 +303,6 @@ def report(table: list[dict[str, Any]]) -> str:
         cells = [library, f"{n_rows:,}", f"{1e3 * of['built-in']['seconds']:.1f}"]
         cells += [f"{of['default']['over_built_in']:.2f}", *(f"{of[rule]['over_floor']:.2f}" for rule in RULES)]
         lines.append("| " + " | ".join(cells) + " |")
-
-    setups = [row for row in table if row["question"] == "set-up"]
-    sizes = sorted({row["rows"] for row in setups})
-    lines += [
-        "",
-        "| set-up: seconds, ratio to 100 rounds of XGBoost, added memory | "
-        + " | ".join(f"{n:,} rows" for n in sizes)
-        + " | exponent |",
-        "|---" * (len(sizes) + 2) + "|",
-    ]
-    for name in SETUPS:
-        of_size = {row["rows"]: row for row in setups if row["method"] == name}
-        done = {n: row for n, row in of_size.items() if "failure" not in row}
-        cells = [
-            f"{done[n]['seconds']:.2f} s, {done[n]['over_rounds']:.2f}, {done[n]['added_megabytes']:.0f} MB"
-            if n in done
-            else of_size[n]["failure"]
-            if n in of_size
-            else "not run"
-            for n in sizes
-        ]
-        large = [n for n in done if n >= 10_000]
-        slope = f"{exponent(large, [done[n]['seconds'] for n in large]):.2f}" if len(large) > 1 else ""
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {slope} |")
     return "\n".join(lines) + "\n"
 
 
@@ -340,18 +347,16 @@ def check(options: Options) -> int:
     return len(lines)
 
 
-def run(options: Options, million: bool = False) -> int:
+def run(options: Options) -> int:
     """Measure and write; a quick run prints only, because its numbers are not to be quoted."""
     if options.check:
         return check(options)
     if options.report:
         print("Times are reported as they are measured: run the question again.")
         return 0
-    round_sizes = [10_000] if options.quick else [10_000, 100_000] + [1_000_000] * million
-    setup_sizes = [1_000, 10_000] if options.quick else [1_000, 10_000, 100_000] + [1_000_000] * million
-    n_rounds = 20 if options.quick else 60
-    table = [row for n in round_sizes for row in _in_own_process(n, n_rounds if n < 10**6 else 15)]
-    table += time_setups(setup_sizes)
+    largest, n_rounds = (QUICK_UP_TO, 20) if options.quick else (SETUP_SIZES[-1], 60)
+    table = [row for n in ROUND_SIZES if n <= largest for row in _in_own_process(n, n_rounds)]
+    table += time_setups([n for n in SETUP_SIZES if n <= largest])
     text = report(table)
     print(text)
     if not options.quick:
@@ -361,24 +366,11 @@ def run(options: Options, million: bool = False) -> int:
     return 0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="10,000 rows only; prints and writes nothing")
-    parser.add_argument("--million", action="store_true", help="also 1,000,000 rows")
-    parser.add_argument("--check", action="store_true", help="compare the default set-up with the committed ratios")
-    parser.add_argument("--measure", nargs=2, metavar=("SETUP", "ROWS"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        measure_setup(arguments.measure[0], int(arguments.measure[1]))
-    else:
-        sys.exit(1 if run(Options(quick=arguments.quick, check=arguments.check), arguments.million) else 0)
-
-
 def _in_own_process(n_rows: int, n_rounds: int) -> list[dict[str, Any]]:
     """Time rounds in a fresh process, so that sizes do not share caches and heaps."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(time_rounds, (n_rows, n_rounds))
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # a set-up in a process of its own
+    measure_setup(sys.argv[1], int(sys.argv[2]))

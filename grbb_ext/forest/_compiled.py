@@ -20,30 +20,87 @@ if TYPE_CHECKING:
 
 # Rows that pass through a tree together, so that the tree stays in the fastest cache.
 _ROWS_PER_BLOCK = 64
+# Deeper than this, a walk of many rows looks now and then whether all have arrived.
+_SHALLOW = 8
+
+
+def _together(column: Any, threshold: Any, left: Any, default_left: Any, missing: bool, arrays: Any) -> None:
+    """Move rows down plain trees: all take a step together, without a branch, which is done for several at once.
+
+    A step from a leaf leads back to it. Without `missing` no value that is read is NaN.
+    """
+    tree_is_plain, tree_depth, X, nodes = arrays
+    n_trees, n = nodes.shape
+    width = np.int32(X.shape[1])
+    place = np.empty(_ROWS_PER_BLOCK, np.int32)
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        size = min(n - begin, _ROWS_PER_BLOCK)
+        rows = X[begin : begin + size].ravel()
+        for t in range(n_trees):
+            if not tree_is_plain[t]:
+                continue
+            for i in range(size):
+                place[i] = nodes[t, begin + i]
+            for level in range(tree_depth[t]):
+                if level >= _SHALLOW and level % 2 == 0:
+                    n_open = 0
+                    for i in range(size):
+                        n_open += left[place[i]] != place[i]
+                    if n_open == 0:
+                        break
+                # Unsigned numbers index without a look at their sign.
+                if missing:
+                    for i in range(size):
+                        node = np.uint32(place[i])
+                        x = rows[np.uint32(column[node] + np.int32(i) * width)]
+                        goes_left = default_left[node] if x != x else x <= threshold[node]
+                        place[i] = left[node] + np.int32(not goes_left)
+                else:
+                    for i in range(size):
+                        node = np.uint32(place[i])
+                        x = rows[np.uint32(column[node] + np.int32(i) * width)]
+                        place[i] = left[node] + np.int32(x > threshold[node])
+            for i in range(size):
+                nodes[t, begin + i] = place[i]
 
 
 def _walk(arrays: Any, X: Any, known: Any, all_known: bool, nodes: Any, needed: Any, first_open: Any) -> None:
+    """Move rows down any trees as far as each may; see :func:`grbb_ext.forest._walk.walk`."""
     feature, threshold, left, default_left, zero_is_missing = arrays[:5]
     category_set, category_start, category_word, category_bits, category_floor, tree_is_plain = arrays[5:]
     n_trees, n = nodes.shape
+    width = X.shape[1]
+    waiting = np.empty(_ROWS_PER_BLOCK, np.intp)
     for begin in range(0, n, _ROWS_PER_BLOCK):
-        end = min(n, begin + _ROWS_PER_BLOCK)
+        size = min(n - begin, _ROWS_PER_BLOCK)
+        rows = X[begin : begin + size].ravel()
+        may_read = known[:1].ravel() if all_known else known[begin : begin + size].ravel()
         for t in range(n_trees):
             plain = tree_is_plain[t]
-            for i in range(begin, end):
-                node = nodes[t, i]
-                f = feature[node]
-                while f >= 0 and (all_known or known[i, f]):
-                    x = X[i, f]
-                    goes_left = x <= threshold[node]
-                    if plain:
-                        if x != x:
-                            goes_left = default_left[node]
-                    else:
+            if plain and all_known:
+                continue  # done together
+            place, n_waiting = nodes[t, begin : begin + size], 0
+            for i in range(size):
+                waiting[n_waiting] = i
+                n_waiting += feature[np.uint32(place[i])] >= 0
+            # Rows that wait before a split take turns: the processor works on several at once.
+            while n_waiting > 0:
+                n_left = 0
+                for j in range(n_waiting):
+                    i = waiting[j]
+                    node = np.uint32(place[i])
+                    entry = np.uint64(i * width + feature[node])
+                    if not (all_known or may_read[entry]):
+                        needed[begin + i, feature[node]] = True
+                        first_open[begin + i] = min(first_open[begin + i], t)
+                        continue
+                    x = rows[entry]
+                    goes_left = default_left[node] if x != x else x <= threshold[node]
+                    if not plain:
                         which = category_set[node]
-                        if x != x or (zero_is_missing[node] and abs(x) <= ZERO):
+                        if zero_is_missing[node] and abs(x) <= ZERO:
                             goes_left = default_left[node]
-                        elif which >= 0:
+                        elif which >= 0 and x == x:
                             goes_left = False
                             if x > category_floor and x < CATEGORY_CEILING:
                                 category = np.int64(x)
@@ -62,13 +119,10 @@ def _walk(arrays: Any, X: Any, known: Any, all_known: bool, nodes: Any, needed: 
                                         high = middle
                                 if low < category_start[which + 1] and category_word[low] == word:
                                     goes_left = (category_bits[low] >> (category % 32)) & 1 == 1
-                    node = left[node] + (0 if goes_left else 1)
-                    f = feature[node]
-                nodes[t, i] = node
-                if f >= 0:
-                    needed[i, f] = True
-                    if t < first_open[i]:
-                        first_open[i] = t
+                    place[i] = left[node] + np.int32(not goes_left)
+                    waiting[n_left] = i
+                    n_left += feature[np.uint32(place[i])] >= 0
+                n_waiting = n_left
 
 
 @cache
@@ -104,9 +158,27 @@ def walk(
     forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
 ) -> Stops | None:
     """Do the work of :func:`grbb_ext.forest._walk.walk`, compiled."""
-    splits = (forest.feature, forest.threshold, forest._steps, forest.default_left, forest.zero_is_missing)
+    trees = slice(start_tree, start_tree + len(nodes))
+    plain = forest.tree_is_plain[trees]
+    # Columns that are known for no row end the trees there; where others are known for a part of the rows, each row
+    # has its own way.
+    columns = None if known is None or len(X) < _ROWS_PER_BLOCK else np.asarray(known.any(axis=0))
+    if known is None or (columns is not None and bool((known == columns).all())):
+        ends = np.zeros(1, dtype=bool) if columns is None else ~columns[forest._column]
+        threshold, left, default_left = forest.threshold, forest.left, forest.default_left
+        if ends.any():
+            threshold = np.where(ends, np.inf, threshold).astype(threshold.dtype)
+            left = np.where(ends, np.arange(left.size), left).astype(left.dtype)
+            default_left = default_left | ends
+        missing = bool(np.isnan(X if columns is None else X[:, columns]).any())
+        _on_first_use(_together)(
+            forest._column, threshold, left, default_left, missing, (plain, forest.tree_depth[trees], X, nodes)
+        )
+        if known is None and plain.all():
+            return None
+    splits = (forest.feature, forest.threshold, forest.left, forest.default_left, forest.zero_is_missing)
     sets = (forest.category_set, forest.category_start, forest.category_word, forest.category_bits)
-    floor, plain = X.dtype.type(CATEGORY_FLOOR[forest.library]), forest.tree_is_plain[start_tree:][: len(nodes)]
+    floor = X.dtype.type(CATEGORY_FLOOR[forest.library])
     unused = np.zeros((1, 1), dtype=bool)
     needed = unused if known is None else np.zeros(X.shape, dtype=bool)
     first_open = np.full(1 if known is None else len(X), len(nodes), dtype=np.intp)
@@ -128,6 +200,20 @@ def add(value: Any, nodes: Any, tree_output: Any, scores: Any) -> None:
             for k in range(n_values):
                 for i in range(begin, end):
                     scores[output + k, i] += value[nodes[t, i], k]
+
+
+@_on_first_use
+def touched(path_bits: Any, nodes: Any, bits: Any) -> None:
+    """Do the work of :func:`grbb_ext.forest._walk.touched`, compiled."""
+    n_trees, n = nodes.shape
+    n_bytes = bits.shape[1]
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        end = min(n, begin + _ROWS_PER_BLOCK)
+        for t in range(n_trees):
+            for i in range(begin, end):
+                node = np.uint32(nodes[t, i])
+                for k in range(n_bytes):
+                    bits[i, k] |= path_bits[node, k]
 
 
 @_on_first_use

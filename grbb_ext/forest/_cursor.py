@@ -57,7 +57,8 @@ class ForestCursor:
         self.nodes: NDArray[np.int32] = np.repeat(forest.tree_start[:-1, None], n_rows, axis=1)
         # Where the walks stand, as the last one down all trees saw it; at first before the splits of the roots.
         roots = forest.feature[forest.tree_start[:-1]]
-        needed = np.isin(np.arange(forest.n_features), roots)
+        needed = np.zeros(forest.n_features, dtype=bool)
+        needed[roots[roots >= 0]] = True
         first = int((roots >= 0).argmax()) if (roots >= 0).any() else forest.n_trees
         self._stops: Stops | None = Stops(
             np.broadcast_to(needed, (n_rows, forest.n_features)), np.full(n_rows, first, dtype=np.intp)

@@ -332,8 +332,7 @@ class Forest:
         used = self.features_used()
         for block, nodes in self._walk_blocks(rows, 0, self.n_trees):
             bits = np.zeros((nodes.shape[1], self._path_bits.shape[1]), dtype=np.uint8)
-            for leaves in nodes:
-                bits |= self._path_bits[leaves]
+            self._kernels.touched(self._path_bits, nodes, bits)
             touched[block, used] = np.unpackbits(bits, axis=1, count=used.size, bitorder="little")
         return touched
 
@@ -385,6 +384,11 @@ class Forest:
     def _steps(self) -> NDArray[np.intp]:
         """The left children, as the numbers that arrays are indexed by."""
         return self.left.astype(np.intp)
+
+    @cached_property
+    def _column(self) -> NDArray[np.int32]:
+        """The column that a node reads: that of its split, and any at a leaf, where the value does not matter."""
+        return np.maximum(self.feature, 0)
 
     @cached_property
     def category_key(self) -> NDArray[np.int64]:

@@ -188,6 +188,22 @@ def first_open(feature: NDArray[np.int32], nodes: NDArray[np.int32]) -> NDArray[
     return np.where(is_open.any(axis=0), is_open.argmax(axis=0), len(is_open))
 
 
+def touched(path_bits: NDArray[np.uint8], nodes: NDArray[np.int32], bits: NDArray[np.uint8]) -> None:
+    """Join the features above the nodes of each row, as bits.
+
+    Parameters
+    ----------
+    path_bits : ndarray of uint8 of shape (n_nodes, n_bytes)
+        The features above each node.
+    nodes : ndarray of int32 of shape (n_trees, n)
+        Where each row stands in each tree.
+    bits : ndarray of uint8 of shape (n, n_bytes)
+        Changed in place.
+    """
+    for node in nodes:
+        bits |= path_bits[node]
+
+
 def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     """Return X as the library of the forest would read it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,6 +186,31 @@ def by_name(given: Any, name: str) -> dict[Any, Any]:
     return {column: given[column] for column in column_names(given, name) or given.columns}
 
 
+class Users(NamedTuple):
+    """The features that need a source: those that need no other, and the positions of all by name."""
+
+    own: list[Any]
+    features: dict[Any, int]
+
+
+def users_of_sources(costs: FeatureCosts) -> list[Users]:
+    """Return the features that need each source.
+
+    Examples
+    --------
+    >>> costs = FeatureCosts(needs={"a": ["draw"], "b": ["draw", "test"]}, prices={"draw": 1.0, "test": 2.0})
+    >>> users_of_sources(costs)[0]
+    Users(own=['a'], features={'a': 0, 'b': 1})
+    """
+    by_source = costs.needs.tocsc()
+    found = []
+    for source in range(len(costs.sources)):
+        users = by_source.indices[by_source.indptr[source] : by_source.indptr[source + 1]].tolist()
+        features = {costs.features[j]: j for j in users}
+        found.append(Users([name for name in features if len(costs.sources_of(name)) == 1], features))
+    return found
+
+
 @dataclass(eq=False)
 class Batch:
     """The values of some rows as far as they are known.
@@ -204,6 +229,8 @@ class Batch:
         Categories of features, in the order of their codes: sources return them by name.
     unseen : {"error", "missing"}
         What to do with other categories.
+    users : sequence of Users
+        The features that need each source.
 
     Attributes
     ----------
@@ -227,6 +254,7 @@ class Batch:
     derive: Mapping[Any, Derive]
     categories: Mapping[int, tuple[Any, ...]]
     unseen: Unseen
+    users: Sequence[Users]
 
     def __post_init__(self) -> None:
         n, d = len(self.ids), self.costs.n_features
@@ -255,14 +283,11 @@ class Batch:
         rows = rows[~self.failed[rows]] if self.errors else rows
         if rows.size == 0:
             return
-        name = self.costs.sources[source]
-        users = np.flatnonzero(~self.costs.covered(np.arange(len(self.costs.sources)) != source))
-        own = [self.costs.features[j] for j in users[np.diff(self.costs.needs.indptr)[users] == 1]]
-        features = {self.costs.features[j]: int(j) for j in users}
+        name, users = self.costs.sources[source], self.users[source]
         with self._failures(name, f"Source {name!r}", rows):
             returned = self.fetch[name](self.ids[rows])
-            self.fetched[rows, source] = True  # what was delivered is paid, usable or not
-            self._store(as_columns(returned, own), features, rows)
+            self.fetched[self.at(rows), source] = True  # what was delivered is paid, usable or not
+            self._store(as_columns(returned, users.own), users.features, rows)
 
     def complete(self, rows: Rows, wanted: NDArray[np.bool_]) -> None:
         """Make known what has all its sources now, deriving what is wanted.
@@ -300,9 +325,9 @@ class Batch:
             if np.shape(values) != rows.shape:
                 raise ValueError(f"{name!r} has shape {np.shape(values)} for {rows.size} rows.")
             if name in features:
-                j = features[name]
-                self.X[rows, j] = read_column(values, f"Column {name!r}", self.categories.get(j), self.unseen)
-                self.present[rows, j] = True
+                at, j = self.at(rows), features[name]
+                self.X[at, j] = read_column(values, f"Column {name!r}", self.categories.get(j), self.unseen)
+                self.present[at, j] = True
             elif name not in self.costs.features:
                 array = np.asarray(values)
                 dtype = np.float64 if array.dtype.kind in "biuf" else object

@@ -14,7 +14,7 @@ from grbb_ext._checks import positive_int
 from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
 from grbb_ext.forest import Forest, column_categories
-from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name
+from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name, users_of_sources
 from grbb_ext.ondemand._evaluation import Evaluation
 from grbb_ext.table import Schema, Unseen, is_frame, read_column, read_table
 
@@ -134,6 +134,7 @@ class OnDemandPredictor:
         self.exit_every = positive_int(self.exit_every, "exit_every")
         self.batch_size = positive_int(self.batch_size, "batch_size")
         self.costs = self.costs.bind(self.forest)
+        self._users = users_of_sources(self.costs)
         self.fetch, self._derive = dict(self.fetch), dict(self.derive or {})
         self._categories = self._read_categories()
         self._classes = None if self.classes is None else np.asarray(self.classes)
@@ -204,7 +205,7 @@ class OnDemandPredictor:
         budget = self._read_budget(ids.size)
         for start in range(0, max(ids.size, 1), self.batch_size):
             part = slice(start, start + self.batch_size)
-            batch = Batch(ids[part], self.costs, self.fetch, self._derive, self._categories, self._unseen)
+            batch = Batch(ids[part], self.costs, self.fetch, self._derive, self._categories, self._unseen, self._users)
             for feature, values in given.items():
                 batch.give(feature, values[part])
             evaluation = Evaluation(self, batch, None if budget is None else budget[part])

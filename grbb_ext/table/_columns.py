@@ -31,6 +31,8 @@ class Categories:
 
 def as_numbers_or_categories(column: Any, as_categories: bool, where: str) -> NDArray[Any] | Categories:
     """Read one column as numbers or, if its type or the caller says so, as categories."""
+    if type(column) is np.ndarray and column.dtype.kind in "biuf" and column.ndim == 1 and not as_categories:
+        return column
     kind = str(getattr(column, "dtype", getattr(column, "type", "")))
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas: no value is looked at
         return Categories(np.asarray(column.cat.codes, dtype=np.intp), column.cat.categories.to_list())

@@ -482,7 +482,9 @@ def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[n
     """Return all rows, or the labelled ones and as many others as `size` allows; ascending."""
     if labels.n_rows <= size:
         return np.arange(labels.n_rows)
-    unlabeled = np.setdiff1d(np.arange(labels.n_rows), labels.labeled)
+    is_unlabeled = np.ones(labels.n_rows, dtype=bool)
+    is_unlabeled[labels.labeled] = False
+    unlabeled = np.flatnonzero(is_unlabeled)
     n_others = min(unlabeled.size, max(size - labels.labeled.size, size // 2))
     return np.sort(np.concatenate([labels.labeled, random.choice(unlabeled, n_others, replace=False)]))
 

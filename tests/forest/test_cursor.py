@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grbb_ext import Forest, ForestCursor
-from grbb_ext.forest import Tree, _compiled
+from grbb_ext.forest import Tree, _compiled, _walk
+from grbb_ext.forest._walk import as_rows
 
 
 def stump(feature, threshold, low, high, output=0):
@@ -150,3 +151,24 @@ def test_no_rows_and_no_trees(walker):
     assert empty.finished.all()
     empty.advance(np.zeros((4, 2)), np.zeros((4, 2)))
     np.testing.assert_array_equal(empty.raw_scores(), [3.0] * 4)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("by_row", [False, True])
+def test_both_walks_stop_at_the_same_nodes(library, by_row):
+    X, forest = model(library, 0, 1, n=200)
+    assert np.isnan(X).any()
+    rows = as_rows(forest, X)
+    random = np.random.default_rng(0)
+    chance, known = random.random(X.shape if by_row else X.shape[1]), np.zeros(X.shape, dtype=bool)
+    nodes = [np.repeat(forest.tree_start[:-1, None], len(X), axis=1) for _ in range(2)]
+    for share in (0.3, 0.6, 0.9):
+        known |= chance < share
+        stops = [
+            kernels.walk(forest, rows, found, known, 0)
+            for kernels, found in zip((_walk, _compiled), nodes, strict=True)
+        ]
+        np.testing.assert_array_equal(*nodes)
+        for one, other in zip(*stops, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert stops[0].needed.any()

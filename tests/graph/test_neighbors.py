@@ -72,3 +72,21 @@ def test_close_rows_far_from_the_others_keep_their_order():
     X = np.concatenate([np.arange(30.0), 1e9 + np.arange(30.0)])[:, None]
     neighbors = nearest_neighbors(X, 3, "euclidean", "brute", None, False)[0]
     np.testing.assert_array_equal(neighbors[[0, 10, 29, 30]], [[1, 2, 3], [9, 11, 8], [28, 27, 26], [31, 32, 33]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", ["cube", "close rows far away", "tiny numbers", "numbers whose squares overflow"])
+def test_neighbours_that_faiss_proposes_are_those_of_the_exact_search(rows, dtype, monkeypatch):
+    random = np.random.default_rng(0)
+    cloud = random.normal(size=(9000, 4))
+    X = {
+        "cube": (np.arange(8192)[:, None] >> np.arange(13) & 1),
+        "close rows far away": cloud + 1e4 * (cloud[:, :1] > 0),
+        "tiny numbers": 1e-21 * cloud,
+        "numbers whose squares overflow": 1e20 * cloud,
+    }[rows].astype(dtype)
+    found = nearest_neighbors(X, 9, "euclidean", "brute", None, False)
+    monkeypatch.setattr("grbb_ext.graph._neighbors._PROPOSED_FROM", np.inf)
+    exact = nearest_neighbors(X, 9, "euclidean", "brute", None, False)
+    np.testing.assert_array_equal(found[0], exact[0])
+    np.testing.assert_array_equal(found[1], exact[1])
