@@ -42,7 +42,7 @@ BUDGETS: dict[str, tuple[float, ...]] = {
 TRIAL = ("data", "method", "seed", "n_labels", "budget")
 MEASURES = ("accuracy", "auc", "log_loss")
 COLUMNS = (*TRIAL, "cost", *MEASURES, "seconds", "grbb_ext", "xgboost", "lightgbm", "numpy", "scikit-learn")
-LABELS, N_SEEDS, QUICK_SEEDS = (20, 100), 20, 2
+LABELS, N_SEEDS, QUICK_SEEDS = (20, 100), 10, 2
 
 _CREDIT: dict[str, tuple[float, tuple[str, ...]]] = {
     "application": (1.0, ("duration", "credit_amount", "purpose", "installment_commitment")),
@@ -102,13 +102,13 @@ class Model(NamedTuple):
     used: list[int]
 
 
-def grbb(library: str) -> Callable[[Limited], Model]:
-    """Fit this package around a booster, as it comes, with prices and a budget."""
+def grbb(library: str, **shape: int) -> Callable[[Limited], Model]:
+    """Fit this package around a booster, as it comes or with trees of another shape, with prices and a budget."""
 
     def method(limited: Limited) -> Model:
         problem = limited.problem
         model = GRBBClassifier(
-            student(library, problem.seed),
+            student(library, problem.seed).set_params(**shape),
             feature_costs=limited.costs,
             budget=limited.budget,
             random_state=0,
@@ -213,6 +213,8 @@ def _column_of(columns: Any, problem: Problem) -> NDArray[np.intp]:
 METHODS: dict[str, Callable[[Limited], Model]] = {
     "GRBB, XGBoost": grbb("XGBoost"),
     "GRBB, LightGBM": grbb("LightGBM"),
+    "GRBB, XGBoost, depth 3": grbb("XGBoost", max_depth=3),
+    "GRBB, LightGBM, 8 leaves": grbb("LightGBM", num_leaves=8),
     "LR, l1 path": l1_path,
     "Greedy Miser, XGBoost": miser("XGBoost"),
     "Greedy Miser, LightGBM": miser("LightGBM"),

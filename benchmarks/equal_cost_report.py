@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from benchmarks.paired import Mean, difference, mean_of
 
-OURS = ("GRBB, XGBoost", "GRBB, LightGBM")
+OURS = ("GRBB, XGBoost", "GRBB, LightGBM", "GRBB, XGBoost, depth 3", "GRBB, LightGBM, 8 leaves")
 #: What is measured, and whether more is better.
 SIGNS = {"accuracy": 1.0, "auc": 1.0, "log_loss": -1.0}
 TITLES = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log-loss"}
@@ -17,6 +17,8 @@ WORDS = ("ahead", "level", "behind")
 COLORS = {
     "GRBB, XGBoost": "#d1495b",
     "GRBB, LightGBM": "#8f2d56",
+    "GRBB, XGBoost, depth 3": "#f08a9b",
+    "GRBB, LightGBM, 8 leaves": "#c77dab",
     "LR, l1 path": "#5f5f5f",
     "Greedy Miser, XGBoost": "#31a354",
     "Greedy Miser, LightGBM": "#a1d99b",
