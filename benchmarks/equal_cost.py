@@ -274,8 +274,8 @@ def work(task: Task) -> list[Row]:
         found = measures(model.p, limited.problem.truth)
         values = {name: round(found[name], 5) for name in MEASURES}
         seconds = round(time.process_time() - start, 3)
-        rows.append({**key(method, *task[:-1]), "cost": round(cost, 2), **values, "seconds": seconds})
-        rows[-1] |= package_versions()
+        trial = {**key(method, *task[:-1]), "cost": round(cost, 2)}
+        rows.append({**trial, **values, "seconds": seconds, **package_versions()})
     return rows
 
 

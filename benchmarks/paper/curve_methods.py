@@ -148,7 +148,7 @@ class Trial:
         if self.plan.per_row:
             scaled *= np.sum(self.problem.y >= 0) if method.objective is None else self.problem.y.size
         settings = self.tuned(method)[0]
-        limits = {"costs": self.problem.costs, "mu": scaled, "budget": budget}
+        limits: dict[str, Any] = {"costs": self.problem.costs, "mu": scaled, "budget": budget}
         return fit(self.rows, method, settings, self.plan.n_trees, library=library, **limits)
 
     def chosen(self, method: Method) -> dict[str, Any]:

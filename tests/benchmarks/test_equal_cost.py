@@ -99,5 +99,5 @@ def test_the_tables_by_hand() -> None:
     # Leads .1 and .09 in turn: mean .095, error .005 * sqrt(6 / 5) / sqrt(6) = .00224.
     assert "| heart, 5 | 0.800 (4.0) | **+0.095 ± 0.002** |" in leads_table(trials, "GRBB, XGBoost", "accuracy")
     assert "| heart, 5 | 0.500 (4.0) | *-0.100 ± 0.000* (!) |" in leads_table(trials, "GRBB, XGBoost", "log_loss")
-    expected = "| LR, l1 path | +0.095 | 1 / 0 / 0 | +0.095 | 1 / 0 / 0 | -0.100 | 0 / 0 / 1 |"
-    assert expected in summary(trials)
+    ahead, behind = "**+0.095 ± 0.002** | 1 / 0 / 0", "*-0.100 ± 0.000* (!) | 0 / 0 / 1"
+    assert f"| LR, l1 path | {ahead} | {ahead} | {behind} |" in summary(trials)
