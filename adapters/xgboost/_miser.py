@@ -82,7 +82,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     When no split on paid features helps and nothing else is affordable or worth its price, training ends. The reason
     is logged once, as a warning of the logger ``"grbb_ext"`` (as information if XGBoost's verbosity is 0), and kept in
     ``ledger_.stop_reason``. XGBoost cannot skip a round, so that the last tree is then a single leaf, which costs
-    nothing. If rows or columns are sampled, training ends after ten such rounds in a row.
+    nothing. Such rounds go on until their leaf moves the scores by no more than a hundredth of the first. If rows or
+    columns are sampled, training ends after ten such rounds in a row.
 
     The user's ``colsample_*`` and feature weights act within the columns that are open, ``interaction_constraints``
     are kept by ``"levels"`` and refused by ``"interaction"``. Refused: boosters ``gblinear`` and ``dart``,
