@@ -125,7 +125,7 @@ def markdown(rows: Sequence[Mapping[str, str]]) -> str:
         trials = Trials(row for row in rows if int(row["n_labels"]) == n_labels)
         seeds = {row["seed"] for row in rows if int(row["n_labels"]) == n_labels}
         lines += [
-            f"## {n_labels} labels",
+            f"### {n_labels} labels",
             "",
             f"Mean lead over the {len(trials.cells)} pairs of set and budget ({len(seeds)} seeds; positive is better, "
             "also for log-loss), ± one standard error between seeds, and in how many pairs it is ahead / level / "
