@@ -27,6 +27,8 @@ from grbb_ext.costs import (
 )
 
 Strategy = Literal["levels", "interaction"]
+# Of the first step; and what a step may be by rounding alone.
+_AT_REST, _ROUNDING = 0.01, 1e-6
 _STRATEGIES = {"levels": choose_by_levels, "interaction": choose_by_interaction}
 
 
@@ -80,7 +82,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     When no split on paid features helps and nothing else is affordable or worth its price, training ends. The reason
     is logged once, as a warning of the logger ``"grbb_ext"`` (as information if XGBoost's verbosity is 0), and kept in
     ``ledger_.stop_reason``. XGBoost cannot skip a round, so that the last tree is then a single leaf, which costs
-    nothing. If rows or columns are sampled, training ends after ten such rounds in a row.
+    nothing. Such rounds go on until their leaf moves the scores by no more than a hundredth of the first. If rows or
+    columns are sampled, training ends after ten such rounds in a row.
 
     The user's ``colsample_*`` and feature weights act within the columns that are open, ``interaction_constraints``
     are kept by ``"levels"`` and refused by ``"interaction"``. Refused: boosters ``gblinear`` and ``dart``,
@@ -152,6 +155,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self._idle = budget is None and self._mu == 0
         self._model: xgb.Booster | None = None
         self._n_read = self._n_empty = 0
+        self._first_step = 0.0
         self._open: Mask = np.ones(n_columns, dtype=bool)
         self._groups: Groups | None = None
         self._looked = False
@@ -199,15 +203,14 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         """Pay for what the round used; end training where nothing more can be learned."""
         empty = self._settle(model)
         if self._idle or not empty:
-            self._n_empty = 0
+            self._n_empty, self._first_step = 0, 0.0
             return False
         self._schedule.hurry()
-        # An empty round says that nothing is left only if a purchase was looked for.
-        self._n_empty += self._looked
+        # An empty round says that nothing is left only if a purchase was looked for, and if its leaf moved nothing.
+        self._n_empty += self._looked and self._rests(model)
         if self._n_empty < (PATIENCE if self._settings.random else 1):
             return False
-        quiet = xgb.get_config()["verbosity"] == 0
-        end_for_costs(self.ledger_, self._mu, model.num_boosted_rounds(), quiet=quiet)
+        self._explain(model)
         return True
 
     def after_training(self, model: Any) -> Any:
@@ -215,6 +218,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         # Where another callback ends training, after_iteration of those behind it is not called.
         if model.num_boosted_rounds() > self._n_read:
             self._settle(model)
+        if self._first_step > 0 and self.ledger_.stop_reason is None:  # the rounds were over before the steps
+            self._explain(model)
         self._give_back(model)
         self.ledger_ = self.ledger_.before(model.num_boosted_rounds())
         model.ledger_ = self.ledger_
@@ -267,6 +272,21 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self._prober.gradients = gradient, hessian
         choice = _STRATEGIES[self._strategy](judge, self._max_levels)
         return choice if choice.buys else None
+
+    def _explain(self, model: xgb.Booster) -> None:
+        end_for_costs(self.ledger_, self._mu, model.num_boosted_rounds(), quiet=xgb.get_config()["verbosity"] == 0)
+
+    def _rests(self, model: xgb.Booster) -> bool:
+        """Return whether the last of some empty rounds moved the scores no more than a hundredth of the first.
+
+        Scores that are far from the mean of their targets hide gains: with L2, each leaf more takes its share of that
+        long step back. Such rounds go on, as they do without prices; splits may help once the scores are near.
+        """
+        if self._settings.random:  # the step of a sample never ends
+            return True
+        step = self._reader.step(model[model.num_boosted_rounds() - 1 :])
+        self._first_step = self._first_step or step
+        return step <= max(_AT_REST * self._first_step, _ROUNDING)
 
     def _settle(self, model: xgb.Booster) -> bool:
         """Pay for what the rounds since the last call used; return whether they found no split."""

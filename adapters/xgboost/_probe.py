@@ -110,6 +110,10 @@ class TreeReader:
         used[[self._position[name] for name in booster.get_score(importance_type="weight")]] = True
         return used
 
+    def step(self, booster: xgb.Booster) -> float:
+        """Return by how much a booster whose trees are single leaves moves the scores, at most."""
+        return max(abs(float(tree.split("leaf=")[1].split(",")[0])) for tree in booster.get_dump())
+
     def growth(self, booster: xgb.Booster, round: int, gamma: float = 0.0) -> Growth:
         """Return what a round grew; each split's gain is charged gamma, as XGBoost does."""
         one = booster[round : round + 1]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from grbb_ext import Corrected, FeatureCosts, Forest, RefinedGraph, grbb_objective, knn_graph
+from grbb_ext import Corrected, FeatureCosts, Forest, TableGraph, grbb_objective, knn_graph
 from grbb_ext.adapters.lightgbm import train as train_lightgbm
 from grbb_ext.adapters.xgboost import GreedyMiser
 
@@ -125,7 +125,7 @@ def _corrected(rows: Rows, settings: Settings) -> Any:
 
 
 def _default(rows: Rows, settings: Settings) -> Any:
-    return grbb_objective(rows.X, rows.y, graph=RefinedGraph(settings.n_neighbors), verbose=False, n_jobs=1)
+    return grbb_objective(rows.X, rows.y, graph=TableGraph(settings.n_neighbors), verbose=False, n_jobs=1)
 
 
 _TREES, _GRAPH = ("eta", "depth"), ("n_neighbors",)
@@ -176,6 +176,7 @@ def fit(
     *,
     costs: FeatureCosts | None = None,
     mu: float = 0.0,
+    budget: float | None = None,
     library: Library = "xgboost",
 ) -> Boosted:
     """Train a method.
@@ -191,9 +192,11 @@ def fit(
     n_trees : int
         Trees.
     costs : FeatureCosts or None, default=None
-        Prices by column number; needed for `mu`.
+        Prices by column number; needed for `mu` and `budget`.
     mu : float, default=0
         Trade-off between gain and price: with the labelled rows alone this is the Greedy Miser (Xu et al. 2012).
+    budget : float or None, default=None
+        The most that the model may cost.
     library : {"xgboost", "lightgbm"}, default="xgboost"
         XGBoost with :class:`GreedyMiser`, or LightGBM with CEGB.
 
@@ -206,7 +209,7 @@ def fit(
     known = rows.y >= 0
     X, y = (rows.X[known], rows.y[known]) if obj is None else (rows.X, None)
     if library == "lightgbm":
-        return Boosted(_lightgbm(X, y, obj, settings, n_trees, rows.max_bin, costs, mu))
+        return Boosted(_lightgbm(X, y, obj, settings, n_trees, rows.max_bin, costs, mu, budget))
     data = xgb.QuantileDMatrix(X, label=y, max_bin=rows.max_bin, nthread=1)
     params: dict[str, Any] = {
         "max_depth": settings.depth,
@@ -220,9 +223,9 @@ def fit(
     if obj is None:
         params["objective"] = "binary:logistic"
     callbacks = []
-    if mu > 0:
+    if mu > 0 or budget is not None:
         assert costs is not None
-        callbacks.append(GreedyMiser(costs, obj or params["objective"], data, mu=mu))
+        callbacks.append(GreedyMiser(costs, obj or params["objective"], data, mu=mu, budget=budget))
     return Boosted(xgb.train(params, data, n_trees, obj=obj, callbacks=callbacks))
 
 
@@ -235,6 +238,7 @@ def _lightgbm(
     max_bin: int,
     costs: FeatureCosts | None,
     mu: float,
+    budget: float | None,
 ) -> lgb.Booster:
     params = {
         "objective": "binary" if obj is None else obj,
@@ -248,5 +252,5 @@ def _lightgbm(
         "num_threads": 1,
         "verbosity": -1,
     }
-    booster: lgb.Booster = train_lightgbm(params, lgb.Dataset(X, y), n_trees, costs=costs, mu=mu)
+    booster: lgb.Booster = train_lightgbm(params, lgb.Dataset(X, y), n_trees, costs=costs, mu=mu, budget=budget)
     return booster

@@ -26,6 +26,10 @@ NEWTON = 4.0
 #: Trees between two points of GBRT, and between two exits.
 STAGE = 10
 UNIT_HESSIAN = (LAP_GBRT, PAPER)
+#: A column of this many times the highest price enters no path.
+CLOSED = 1e9
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Plan:
         Trees of every boosted model; prices may end training earlier.
     mus : tuple of float
         Trade-offs, in squared error per mean price of a feature that is bought alone.
+    budgets : tuple of float
+        Hard budgets: where there are any, methods that can keep to one have a point for each, and `mus` are not used.
     per_row : bool
         Whether `mus` are multiplied by the number of rows that a method learns from; gains are sums over these.
     exits : tuple of float
@@ -79,6 +85,7 @@ class Plan:
 
     n_trees: int = 200
     mus: tuple[float, ...] = MUS
+    budgets: tuple[float, ...] = ()
     per_row: bool = False
     exits: tuple[float, ...] = THRESHOLDS
     is_ranking: bool = False
@@ -90,6 +97,11 @@ class Plan:
     def stages(self) -> list[int]:
         """Numbers of trees after which GBRT is read and rows may leave."""
         return list(range(STAGE, self.n_trees + 1, STAGE))
+
+    @property
+    def limits(self) -> list[dict[str, float]]:
+        """Budgets, or values of mu, of the points of a method that pays for features."""
+        return [{"budget": budget} for budget in self.budgets] or [{"mu": mu} for mu in self.mus]
 
 
 class Point(NamedTuple):
@@ -129,12 +141,15 @@ class Trial:
         # The search grows fewer trees: the steps of all trees together are to be as long as there.
         return replace(found, eta=found.eta * min(1.0, MAX_TREES / plan.n_trees)), loss
 
-    def _model(self, method: Method, mu: float = 0.0, library: Library = "xgboost") -> Boosted:
+    def _model(
+        self, method: Method, library: Library = "xgboost", *, mu: float = 0.0, budget: float | None = None
+    ) -> Boosted:
         scaled = mu / float(self.prices.mean()) * (1.0 if method in UNIT_HESSIAN else NEWTON)
         if self.plan.per_row:
             scaled *= np.sum(self.problem.y >= 0) if method.objective is None else self.problem.y.size
         settings = self.tuned(method)[0]
-        return fit(self.rows, method, settings, self.plan.n_trees, costs=self.problem.costs, mu=scaled, library=library)
+        limits: dict[str, Any] = {"costs": self.problem.costs, "mu": scaled, "budget": budget}
+        return fit(self.rows, method, settings, self.plan.n_trees, library=library, **limits)
 
     def chosen(self, method: Method) -> dict[str, Any]:
         """Return what the search has found, for the details of a row."""
@@ -184,32 +199,61 @@ def _early_exit(trial: Trial) -> Iterator[Point]:
 
 def _swept(method: Method, library: Library = "xgboost") -> CurveMethod:
     def points(trial: Trial) -> Iterator[Point]:
-        for mu in trial.plan.mus:
-            model = trial.model(method, mu, library)
+        for limit in trial.plan.limits:
+            model = trial.model(method, library, **limit)
             trees = trial.plan.n_trees
             scores = model.margins(trial.problem.X_test, [trees])[0]
             yield trial.point(model.features(trees), scores, trial.chosen(method) | {"grown": model.n_trees})
 
-    return CurveMethod(lambda plan: [{"trees": plan.n_trees, "mu": mu} for mu in plan.mus], points)
+    return CurveMethod(lambda plan: [{"trees": plan.n_trees} | limit for limit in plan.limits], points)
 
 
 def _linear(trial: Trial) -> Iterator[Point]:
-    return _path(trial, path_of(trial.rows, trial.prices, n_penalties=trial.plan.n_penalties), {})
+    return _path(trial, lambda prices: path_of(trial.rows, prices, n_penalties=trial.plan.n_penalties), {})
 
 
 def _manifold(trial: Trial) -> Iterator[Point]:
     p, plan = trial.problem, trial.plan
     chosen, loss = tune_manifold(p.X, p.y, trial.prices, trial.seed, groups=p.queries, n_trials=plan.n_trials)
     details = {name: _short(value) for name, value in (chosen._asdict() | {"loss": loss}).items()}
-    yield from _path(trial, path_of(trial.rows, trial.prices, chosen, plan.n_penalties), details)
+    yield from _path(trial, lambda prices: path_of(trial.rows, prices, chosen, plan.n_penalties), details)
 
 
-def _path(trial: Trial, models: list[Linear], details: dict[str, Any]) -> Iterator[Point]:
+def _path(trial: Trial, path: Callable[[Floats], list[Linear]], details: dict[str, Any]) -> Iterator[Point]:
+    budgets, prices = trial.plan.budgets, trial.prices
+    models = [within(path, prices, trial.problem.costs, budget) for budget in budgets] if budgets else path(prices)
     for model in models:
         yield trial.point(model.features(), model.scores(trial.problem.X_test), details)
 
 
+def within(path: Callable[[Floats], list[Linear]], prices: Floats, costs: FeatureCosts, budget: float) -> Linear:
+    """Return the last model of a path of l1 penalties on which nothing is bought that does not fit into the budget.
+
+    Columns are bought in the order in which the path asks for them. Where one does not fit, it is closed, and the path
+    goes on without it.
+    """
+    closed = np.zeros(prices.size, dtype=bool)
+    while True:
+        models = path(np.where(closed, CLOSED * prices.max(), prices))
+        bought: list[int] = []
+        refused = closed.copy()
+        for model in models:
+            new = [j for j in model.features() if j not in bought and not refused[j]]
+            for j in sorted(new, key=lambda j: -abs(model.weights[j])):
+                if costs.total([*bought, j]) <= budget:
+                    bought.append(j)
+                else:
+                    refused[j] = True
+        if np.array_equal(refused, closed):
+            # The first model has no columns; where nothing else is left, the path ends in closed ones.
+            return [model for model in models if not closed[model.features()].any()][-1]
+        # Each of the others would be refused in a round of its own.
+        closed = refused | np.array([costs.total([*bought, j]) > budget for j in range(prices.size)])
+
+
 def _penalties(plan: Plan) -> list[dict[str, Any]]:
+    if plan.budgets:
+        return [*plan.limits]
     # As shares of the largest penalty, which depends on the data.
     return [{"penalty": _short(share)} for share in np.geomspace(1.0, SMALLEST, plan.n_penalties).tolist()]
 

@@ -50,7 +50,7 @@ class Measured(NamedTuple):
 
 
 def effort(settings: str) -> float:
-    """Return a number that grows with trees, threshold and share kept, and falls with mu and penalty.
+    """Return a number that grows with trees, threshold, share kept and budget, and falls with mu and penalty.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def effort(settings: str) -> float:
     (50.0, -4.0, -0.1)
     """
     point = json.loads(settings)
-    for name, sign in (("first", 1), ("threshold", 1), ("keep", 1), ("mu", -1), ("penalty", -1)):
+    for name, sign in (("first", 1), ("threshold", 1), ("keep", 1), ("budget", 1), ("mu", -1), ("penalty", -1)):
         if name in point:
             return float(sign * point[name])
     return 0.0

@@ -10,7 +10,6 @@ from benchmarks.rivals._problem import (
     LEARNING_RATE,
     TREES,
     Fitted,
-    Limit,
     Problem,
     bins,
     fit_labeled,
@@ -24,9 +23,7 @@ __all__ = [
     "METHODS",
     "OURS",
     "TREES",
-    "UNDER_BUDGET",
     "Fitted",
-    "Limit",
     "Problem",
     "bins",
     "fit_labeled",
@@ -58,13 +55,3 @@ METHODS: dict[str, Method] = OURS | {
 }
 if _methods.is_installed():
     METHODS |= {"laplace, booster": _methods.laplace, "poisson, booster": _methods.poisson}
-
-#: The methods that can train under a budget: all that end in our own call of the booster.
-UNDER_BUDGET: dict[str, Method] = {
-    "default": METHODS["default"],
-    "default, affordable graph": _methods.default_affordable,
-    **{
-        name: METHODS[name]
-        for name in ("knn smooth", "labeled only", "hard", "soft", "hard, PCA graph", "spreading, booster")
-    },
-}

@@ -131,14 +131,6 @@ def paper(problem: Problem) -> Fitted:
     return fit_objective(problem, grbb_objective(None, problem.split.y, graph=graph, preset="paper", verbose=False))
 
 
-def default_affordable(problem: Problem) -> Fitted:
-    """Take the default, with a graph on the columns that the budget could buy one by one."""
-    assert problem.limit is not None
-    costs, budget = problem.limit.costs, problem.limit.budget
-    columns = [j for j in range(problem.split.X.shape[1]) if costs.total([j]) <= budget]
-    return fit_objective(problem, grbb_objective(problem.split.X[:, columns], problem.split.y, verbose=False))
-
-
 class SharedBooster(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The booster of the study with the two methods that self-training asks for, on any version of XGBoost."""
 

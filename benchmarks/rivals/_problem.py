@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +12,7 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from benchmarks.splits import Split
-from grbb_ext import FeatureCosts, knn_graph
-from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext import knn_graph
 from grbb_ext.table import DistanceSpace, read_table
 
 Made = TypeVar("Made")
@@ -28,24 +26,14 @@ def bins(n_columns: int) -> int:
     return BINS if n_columns <= WIDE else BINS_WIDE
 
 
-@dataclass(frozen=True)
-class Limit:
-    """Prices of the columns, and the most that a model may spend on them."""
-
-    costs: FeatureCosts
-    budget: float
-
-
 class Problem:
     """A split, and its graph, scaled columns and binned rows, each made when first asked for.
-
-    With `limit`, boosters pay for columns; the graph is a thing of training and uses all of them.
 
     What is shared is timed, and its time is charged to every method that uses it (see :meth:`timed`).
     """
 
-    def __init__(self, split: Split, max_bin: int = BINS, limit: Limit | None = None) -> None:
-        self.split, self.max_bin, self.limit = split, max_bin, limit
+    def __init__(self, split: Split, max_bin: int = BINS) -> None:
+        self.split, self.max_bin = split, max_bin
         self._made: dict[str, Any] = {}
         self._seconds: dict[str, float] = {}
         self._used: set[str] = set()
@@ -149,12 +137,11 @@ def of_booster(booster: xgb.Booster, problem: Problem) -> Fitted:
 
     def features(trees: int) -> list[int]:
         names = booster.feature_names
-        used = booster[: min(trees, booster.num_boosted_rounds())].get_score(importance_type="weight")
+        used = booster[:trees].get_score(importance_type="weight")
         return sorted(names.index(name) if names else int(name[1:]) for name in used)
 
     def predict(trees: int) -> NDArray[Any]:
-        last = min(trees, booster.num_boosted_rounds())  # a budget may end training early
-        return booster.predict(problem.test_rows, output_margin=True, iteration_range=(0, last)) > 0
+        return booster.predict(problem.test_rows, output_margin=True, iteration_range=(0, trees)) > 0
 
     return Fitted(predict, features)
 
@@ -195,11 +182,6 @@ def fit_labeled(problem: Problem) -> Fitted:
 
 
 def _train(problem: Problem, data: xgb.DMatrix, obj: Any = None) -> Fitted:
-    """Train with an objective, or with the built-in logistic loss, and pay for columns where there is a limit."""
+    """Train with an objective, or with the built-in logistic loss."""
     settings = parameters(problem.max_bin) | (LOGISTIC if obj is None else {"base_score": 0})
-    callbacks = []
-    if problem.limit is not None:
-        settings["verbosity"] = 0  # that the budget is used up is no news
-        miser = GreedyMiser(problem.limit.costs, obj or LOGISTIC["objective"], data, budget=problem.limit.budget)
-        callbacks.append(miser)
-    return of_booster(xgb.train(settings, data, max(TREES), obj=obj, callbacks=callbacks), problem)
+    return of_booster(xgb.train(settings, data, max(TREES), obj=obj), problem)

@@ -296,6 +296,27 @@ def test_a_budget_of_nothing_ends_after_one_leaf_with_one_message(caplog):
     assert booster.ledger_.stop_reason == message
 
 
+@pytest.mark.parametrize(("budget", "spent"), [(1.0, 1.0), (0.5, 0.0)])
+def test_scores_far_from_their_mean_are_no_reason_to_end(budget, spent):
+    """One row in twenty is of class 1. Beside the long first step a weak column gains nothing, because of lambda."""
+    X = (np.arange(400) % 2)[:, None].astype(float)
+    y = np.where(X[:, 0] == 1, 0.06, 0.04)
+
+    def obj(scores, data):
+        p = 1 / (1 + np.exp(-scores))
+        return p - y, np.maximum(p * (1 - p), 1e-6)
+
+    params = {"base_score": 0, "eta": 0.3, "max_depth": 1, "lambda": 1}
+    dtrain = xgb.DMatrix(X)
+    assert columns(dump(xgb.train(params, dtrain, 1, obj=obj))) == set()
+    miser = GreedyMiser(FeatureCosts([1.0]), obj, dtrain, budget=budget)
+    booster = xgb.train(params, dtrain, 100, obj=obj, callbacks=[miser])
+    assert booster.ledger_.spent == spent
+    p = 1 / (1 + np.exp(-booster.predict(dtrain, output_margin=True)))
+    np.testing.assert_allclose(p, y if spent else 0.05, atol=0.002)
+    assert booster.num_boosted_rounds() < 60  # and it ends when the steps have ended
+
+
 def test_training_ends_when_nothing_is_worth_its_price():
     dtrain = xgb.DMatrix(X_PAIR, label=Y_PAIR)
     booster, _ = train(STUMP, dtrain, 20, FeatureCosts([4.0, 1.0]), mu=0.1)

@@ -10,10 +10,10 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from benchmarks.data import load
-from benchmarks.rivals import METHODS, TREES, UNDER_BUDGET, Fitted, Limit, Problem, _methods, bins, parameters
+from benchmarks.rivals import METHODS, TREES, Fitted, Problem, _methods, bins, parameters
 from benchmarks.rivals._methods import class_1, pca_graph, plain_and_learned, propagated, spread
 from benchmarks.splits import Split, draw
-from grbb_ext import Committee, FeatureCosts, Targets, grbb_objective, knn_graph
+from grbb_ext import Committee, Targets, grbb_objective, knn_graph
 
 
 def two_blobs(n: int = 60) -> Problem:
@@ -200,20 +200,6 @@ def test_graphlearning_where_it_is_installed() -> None:
     problem = digits()
     for method in ("laplace, booster", "poisson, booster"):
         assert accuracy(METHODS[method](problem), problem) > 0.85
-
-
-# A graph on the few columns that a small budget can buy knows little, and says so.
-@pytest.mark.parametrize("method", UNDER_BUDGET)
-def test_no_method_spends_more_than_the_budget(method: str) -> None:
-    split = draw(load("breast_cancer"), 0, 20)
-    costs = FeatureCosts(needs=[[f"m{j % 10}"] for j in range(30)], prices={f"m{j}": j + 1.0 for j in range(10)})
-    for budget in (1.0, 7.0):
-        fitted = UNDER_BUDGET[method](Problem(split, limit=Limit(costs, budget)))
-        used = fitted.features(50)
-        assert used
-        assert costs.total(used) <= budget
-        assert set(fitted.features(10) or []) <= set(used)
-        assert np.mean(fitted.classes(50) == split.truth) > 0.6
 
 
 def test_the_time_of_what_is_shared_is_charged_to_every_user() -> None:

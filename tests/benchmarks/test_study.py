@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import equal_cost, study
+from benchmarks import study
 from benchmarks.options import Options
 from benchmarks.paired import Mean, difference, mean_of
 from benchmarks.results import ROW, ResultTable
@@ -151,24 +151,3 @@ def test_more_training_rows_have_files_of_their_own(tmp_path: Path) -> None:
     assert {json.loads(r["settings"])["rows"] for r in rows} == {60}
     assert not (tmp_path / "rivals.csv").exists()
     assert "rows" not in study.key("hard", "wine", "none", 20, 0)["settings"]
-
-
-def test_equal_cost_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    methods = ("default", "default, affordable graph", "labeled only")
-    options = Options(quick=True, seeds=2, methods=methods, output=tmp_path)
-    assert equal_cost.run(options) == 0
-    rows = ResultTable(tmp_path / "equal_cost.csv", row=ROW).read()
-    assert len(rows) == 2 * 3 * 3 * 2  # seeds, budgets, methods, numbers of trees
-    for r in rows:
-        assert 0 < float(r["cost"]) <= json.loads(r["settings"])["budget"]
-    assert equal_cost.missing(ResultTable(tmp_path / "equal_cost.csv", row=ROW), options) == []
-    assert "| breast_cancer, 3 |" in capsys.readouterr().out
-
-
-def test_the_table_of_equal_cost_by_hand() -> None:
-    rows = []
-    for seed in range(6):
-        for method, value, cost in (("default", 0.8, 4), ("hard", 0.7 + 0.01 * (seed % 2), 3)):
-            rows.append(row("heart", method, seed, value, cost=cost, settings='{"budget": 5}'))
-    # Leads .1 and .09 in turn: mean .095, error .005 * sqrt(6 / 5) / sqrt(6) = .00224.
-    assert "| heart, 5 | 0.800 (4.0) | **+0.095 ± 0.002 (3.0)** |" in equal_cost.report(rows)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.options import Options
 from benchmarks.paper import curves, ltr, prices, scene15
 from benchmarks.paper.boosted import GBRT
-from benchmarks.paper.curve_methods import METHODS, NOTHING, Plan, Problem, Trial
+from benchmarks.paper.curve_methods import METHODS, NOTHING, Plan, Problem, Trial, within
 from benchmarks.paper.tuning import Manifold, path_of, tune_manifold
 from benchmarks.results import ROW, ResultTable
 from benchmarks.runner import Row
@@ -62,6 +63,27 @@ def test_mu_buys_from_nearly_everything_to_nothing(trial: Trial) -> None:
         assert costs[-1] < costs[0], name
         assert costs[0] >= 8, name  # the best column is the dearest, and without a price it is taken
     assert [p.cost for p in METHODS["Greedy Miser"].points(trial)][-1] == 0
+
+
+def test_hard_budgets_take_the_place_of_mu_and_of_penalties() -> None:
+    budgets = (0.5, 1.0, 6.0, 15.0)
+    limited = Trial(toy(), replace(PLAN, budgets=budgets), 0)
+    for name in ("Greedy Miser", "CEGB", "LapGBRT", "GRBB (paper)", "GRBB (default)", "LRL1", "LapLRL1"):
+        method = METHODS[name]
+        costs = [point.cost for point in method.points(limited)]
+        assert [settings["budget"] for settings in method.settings(limited.plan)] == list(budgets)
+        assert costs[:2] == [0, 1], name  # a budget that buys one source has a model with it
+        assert all(cost <= budget for cost, budget in zip(costs, budgets, strict=True)), name
+        assert costs[-1] >= 8, name
+
+
+def test_a_path_goes_on_after_a_column_that_does_not_fit() -> None:
+    trial = Trial(toy(n_labels=60), PLAN, 0)
+    path = partial(path_of, trial.rows)
+    # The path asks for "d" (8) first, which is closed: "c" is 4, "a" and "b" are 3 with each other.
+    assert within(path, trial.prices, COSTS, 7.5).features() == [0, 1, 2]
+    assert within(path, trial.prices, COSTS, 4.0).features() in ([2], [0, 1])
+    assert within(path, trial.prices, COSTS, 15.0).features() == [0, 1, 2, 3]
 
 
 def test_mu_by_the_row_is_the_same_trade_off() -> None:
