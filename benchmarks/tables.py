@@ -146,17 +146,22 @@ def spread_then_booster(problem: Problem) -> Floats:
     """Spread labels over neighbours, and fit XGBoost to what comes of it."""
     columns = numbers("passthrough").fit(problem.X)
     spread = LabelSpreading(kernel="knn", n_neighbors=9, alpha=0.9).fit(columns.transform(problem.X), problem.y)
-    fitted = boosters(problem.seed)["XGBoost"]().fit(problem.X, spread.transduction_)
-    return np.asarray(fitted.predict_proba(problem.X_test))
+    return learned(boosters(problem.seed)["XGBoost"](), problem, spread.transduction_)
 
 
 def pseudo_labels(problem: Problem) -> Floats:
     """Fit XGBoost, take its predictions for labels of all rows, and fit it again."""
     make = boosters(problem.seed)["XGBoost"]
     guessed = np.where(problem.y >= 0, problem.y, make().fit(*problem.labeled).predict(problem.X))
-    if np.unique(guessed).size < np.unique(problem.y).size - 1:
-        return supervised(lambda seed: make())(problem)
-    return np.asarray(make().fit(problem.X, guessed).predict_proba(problem.X_test))
+    return learned(make(), problem, guessed)
+
+
+def learned(model: Any, problem: Problem, y: NDArray[np.int64]) -> Floats:
+    """Fit a model to labels of all rows; a class that nobody has any more has no probability."""
+    classes, codes = np.unique(y, return_inverse=True)
+    p = np.zeros((problem.truth.size, problem.y.max() + 1))
+    p[:, classes] = model.fit(problem.X, codes).predict_proba(problem.X_test)
+    return p
 
 
 def catboost(problem: Problem) -> Floats:

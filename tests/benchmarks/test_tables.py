@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from benchmarks import unseen
 from benchmarks.options import Options
-from benchmarks.tables import METHODS, Problem, draw, measures, run
+from benchmarks.tables import METHODS, Problem, boosters, draw, learned, measures, run
 from benchmarks.tables_report import leads, report
 
 
@@ -59,6 +59,15 @@ def test_every_method_tells_two_classes_apart(method: str) -> None:
     assert p.shape == (problem.truth.size, 2)
     assert_allclose(p.sum(axis=1), 1.0, atol=1e-5)
     assert measures(p, problem.truth)["auc"] > 0.9
+
+
+def test_a_class_that_is_lost_on_the_way_has_no_probability() -> None:
+    problem = draw("wine", "by class", 5, seed=0)
+    problem = problem._replace(y=np.where(problem.y == 1, 2, problem.y))
+    p = learned(boosters(0)["XGBoost"](), problem, np.where(np.arange(problem.y.size) % 2, 2, 0))
+    assert p.shape == (problem.truth.size, 3)
+    assert not p[:, 1].any()
+    assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
 
 
 def test_leads_are_paired_and_signed() -> None:
