@@ -15,10 +15,13 @@ from grbb_ext._checks import positive_int
 from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train
-from grbb_ext.adapters.lightgbm._trees import add_link, read_trees
+from grbb_ext.adapters.lightgbm._trees import add_link, columns_of, read_trees
 from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
+from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
 
+# Newton's steps to a constant, and what is no step any more.
+_MOST_STEPS, _SMALL_STEP = 100, 1e-9
 # Parameters of losses that are not ours, and of samples that are drawn by label.
 _NOT_OURS = {
     "alpha": "it belongs to another loss (for L1 regularisation use reg_alpha)",
@@ -116,6 +119,8 @@ class LightGBMAdapter(WrappedBooster):
                 "and class_weight within a factor of 1e12 of each other, or raise min_child_samples."
             ) from error
         n_before = 0 if job.init_model is None else job.init_model.current_iteration()
+        if job.init_model is None and not columns_of(booster).any():
+            _set_constant(booster, job.obj, start)
         return _finish(add_link(booster, job.obj), n_before, n_rounds, start, history)
 
     def raw_scores(
@@ -217,6 +222,22 @@ def _dataset(
         params={**params, "objective": "none"},
         free_raw_data=False,  # LightGBM 4.5 refuses to be given the categorical columns again without them
     ).construct()
+
+
+def _set_constant(booster: lgb.Booster, obj: GRBBObjective, start: float) -> None:
+    """Give a model without a split the scores at which the gradients of all rows sum to 0.
+
+    LightGBM ends at once and says 0. XGBoost gets there by rounds of single leaves.
+    """
+    scores = np.full((obj.n_rows_, obj.n_outputs_) if obj.n_outputs_ > 1 else obj.n_rows_, start)
+    for _ in range(_MOST_STEPS):
+        gradient, hessian = (np.sum(part, axis=0) for part in obj(scores))
+        step = gradient / np.maximum(hessian, _SMALL_STEP)
+        scores -= step
+        if np.max(np.abs(step)) < _SMALL_STEP:
+            break
+    for output, score in enumerate(np.atleast_1d(scores[0])):
+        booster.set_leaf_output(output, 0, float(score - start))
 
 
 def _finish(

@@ -48,6 +48,21 @@ def test_where_lightgbm_drops_every_column_the_model_is_constant(
     assert model.feature_importances_.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("how", ["columns", "budget"])
+def test_a_model_that_can_split_nothing_predicts_the_shares_of_the_targets(n_classes: int, how: str) -> None:
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = np.where(np.arange(120) < 40, np.minimum(np.arange(120) % 7, n_classes - 1), -1)
+    costs = {} if how == "columns" else {"feature_costs": [5.0, 5.0], "budget": 1.0}
+    X = np.zeros_like(X) if how == "columns" else X
+    model = GRBBClassifier(LGBMClassifier(n_estimators=5), teacher=["linear"], **costs).fit(X, y)
+    q, weight = model.objective_.soft_labels()
+    q = np.column_stack([1 - q, q]) if n_classes == 2 else q
+    shares = np.average(q, axis=0, weights=weight)
+    np.testing.assert_allclose(model.predict_proba(X), np.tile(shares, (120, 1)), atol=1e-5)
+    assert model.forest_.features_used().size == 0
+
+
 def test_a_constant_regression_is_the_mean() -> None:
     y = np.where(np.arange(N) < 20, np.arange(N) % 3, np.nan)
     model = GRBBRegressor(LGBMRegressor(n_estimators=3, n_jobs=1), rule="labeled", categorical_features=[0, 1])
