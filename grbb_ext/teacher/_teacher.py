@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from grbb_ext._checks import finite_number
 from grbb_ext._progress import in_threads, row_blocks, timed
@@ -25,6 +26,7 @@ from grbb_ext.teacher._targets import prior_ratio, shifted, tempered
 
 Expert = GraphExpert | ForestExpert | LinearExpert | EstimatorExpert
 _EXPERTS = ("graph", "forest", "linear")
+_FEW_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,14 @@ def teach(
     random_state : int, default=0
         Seed of all trees.
     """
+    # Of small matrices the threads of BLAS wait for one another longer than they work.
+    with threadpool_limits(1 if labels.n_rows <= _FEW_ROWS else None, "blas"):
+        return _taught(prepared, labels, committee, propagation, random_state)
+
+
+def _taught(
+    prepared: PreparedGraph, labels: Labels, committee: Committee, propagation: PropagationSpec, random_state: int
+) -> Lesson:
     seconds: dict[str, float] = {}
     with timed(seconds, "graph expert"):
         found = spread(prepared, labels, propagation, random_state=random_state)
