@@ -43,6 +43,8 @@ TRIAL = ("data", "method", "seed", "n_labels", "budget")
 MEASURES = ("accuracy", "auc", "log_loss")
 COLUMNS = (*TRIAL, "cost", *MEASURES, "seconds", "grbb_ext", "xgboost", "lightgbm", "numpy", "scikit-learn")
 LABELS, N_SEEDS, QUICK_SEEDS = (20, 100), 10, 2
+# scikit-learn before 1.8 reads l1_ratio with another penalty alone.
+_L1: dict[str, Any] = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
 
 _CREDIT: dict[str, tuple[float, tuple[str, ...]]] = {
     "application": (1.0, ("duration", "credit_amount", "purpose", "installment_commitment")),
@@ -182,7 +184,7 @@ def l1_path(limited: Limited) -> Model:
     open_ = np.flatnonzero((costs.marginals() <= budget)[source])
     Z, bought = columns.transform(X), list[int]()
     for C in np.geomspace(0.01, 100.0, 40) if open_.size else ():
-        fitted = LogisticRegression(l1_ratio=1.0, C=C, solver="liblinear", random_state=0).fit(Z[:, open_], y)
+        fitted = LogisticRegression(**_L1, C=C, solver="liblinear", random_state=0).fit(Z[:, open_], y)
         size = np.abs(fitted.coef_[0])
         for j in source[open_[np.argsort(-size)[: np.count_nonzero(size)]]].tolist():
             if j not in bought and costs.total([*bought, j]) <= budget:
