@@ -93,14 +93,10 @@ def on_dask(library: str, task: str, folder: Path, request: pytest.FixtureReques
     if task == "regression":
         settings["loss"] = "squared_error"
     if library == "XGBoost":
-        model = ours.train(client, {"max_depth": 4}, lazy, y, **settings)
-        expected = ours.predict(client, model, lazy, kind="margin" if task == "regression" else "probability").compute()
-        file = folder / "model.ubj"
+        model, file = ours.train(client, {"max_depth": 4}, lazy, y, **settings), folder / "model.ubj"
     else:
-        model = ours.train_lightgbm(client, {"verbosity": -1}, lazy, y, **settings)
-        predicted = model["booster"].predict(X)
-        expected = np.column_stack([1 - predicted, predicted]) if task == "two classes" else predicted
-        file = folder / "model.txt"
+        model, file = ours.train_lightgbm(client, {"verbosity": -1}, lazy, y, **settings), folder / "model.txt"
+    expected = ours.predict(client, model, lazy, kind="margin" if task == "regression" else "probability").compute()
     model["booster"].save_model(file)
     return Case(library, task, model["booster"], file, X, expected)
 
