@@ -8,8 +8,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -106,6 +108,11 @@ def n_threads(n_jobs: int | None) -> int:
     (3, True)
     """
     return n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
+
+
+def one_thread_of_blas() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread: those of small matrices wait for one another, and for ours, longer than they work."""
+    return threadpool_limits(1, "blas")
 
 
 def row_blocks(n_rows: int, size: int = ROWS_PER_BLOCK) -> list[slice]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from grbb_ext._progress import progress, row_blocks
+from grbb_ext._progress import n_threads, progress, row_blocks
 from grbb_ext.table import Matrix
 
 Index = NDArray[np.intp]
@@ -21,6 +23,19 @@ _RECALL_SAMPLE = 200
 _ROWS_PER_CELL = 64
 
 _log = logging.getLogger("grbb_ext.graph")
+
+
+@contextmanager
+def _faiss_threads(n_jobs: int | None) -> Iterator[None]:
+    """Give faiss its threads: it takes them from OpenMP, where a limit of BLAS counts too; others have theirs after."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(n_threads(n_jobs))
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 class FaissIndex:
@@ -36,6 +51,8 @@ class FaissIndex:
         The distance.
     recall_wanted : float
         The number of cells probed grows by a quarter until the recall is at least this.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores.
 
     Attributes
     ----------
@@ -53,11 +70,17 @@ class FaissIndex:
     ([0, 1, 2], True)
     """
 
-    def __init__(self, X: NDArray[np.floating[Any]], k: int, metric: str, recall_wanted: float) -> None:
+    def __init__(
+        self, X: NDArray[np.floating[Any]], k: int, metric: str, recall_wanted: float, n_jobs: int | None = None
+    ) -> None:
+        self._k, self._cosine, self._n_jobs = k, metric == "cosine", n_jobs
+        with _faiss_threads(n_jobs):
+            self._train(self._single(X), recall_wanted)
+
+    def _train(self, rows: NDArray[np.float32], recall_wanted: float) -> None:
         import faiss
 
-        self._k, self._cosine = k, metric == "cosine"
-        rows = self._single(X)
+        k = self._k
         n_rows, n_columns = rows.shape
         # Twice the root: fewer rows are looked at for the same recall, and k-means is still cheap.
         self.n_cells = max(1, min(int(2 * np.sqrt(n_rows)), n_rows // _ROWS_PER_CELL))
@@ -83,7 +106,8 @@ class FaissIndex:
 
     def search(self, X: NDArray[np.floating[Any]], k: int | None = None) -> tuple[Index, NDArray[np.float64]]:
         """Return the k nearest rows of each query, nearest first, and their distances; -1 where there are fewer."""
-        squared, found = self._index.search(self._single(X), k or self._k)
+        with _faiss_threads(self._n_jobs):
+            squared, found = self._index.search(self._single(X), k or self._k)
         distances = squared / 2 if self._cosine else np.sqrt(np.maximum(squared, 0))
         return found.astype(np.intp, copy=False), distances.astype(np.float64)
 
@@ -146,7 +170,7 @@ def nearest_neighbors(
     method : {"auto", "brute", "tree", "faiss"}
         The search.
     n_jobs : int or None
-        Threads of the exact search.
+        Threads.
     verbose : bool
         Whether a long search draws a progress bar.
 
@@ -270,7 +294,8 @@ class NodeIndex:
         chosen = choose_method(nodes, metric, method)
         self.mean = nodes.mean(axis=0) if metric == "euclidean" and not sp.issparse(nodes) else None
         self.nodes = self._centered(nodes)
-        self._faiss = FaissIndex(self.nodes, n_neighbors, metric, recall_wanted) if chosen == "faiss" else None
+        self._n_jobs = n_jobs
+        self._faiss = FaissIndex(self.nodes, n_neighbors, metric, recall_wanted, n_jobs) if chosen == "faiss" else None
         self.precision = float(np.finfo(np.float32 if self._faiss is not None else self.nodes.dtype).eps)
         if self._faiss is not None:
             self.recall = self._faiss.recall
@@ -301,7 +326,8 @@ class NodeIndex:
         import faiss
 
         rows, nodes = (np.ascontiguousarray(part, dtype=np.float32) for part in (self._centered(X), self.nodes))
-        squared, found = faiss.knn(rows, nodes, n_neighbors)
+        with _faiss_threads(self._n_jobs):
+            squared, found = faiss.knn(rows, nodes, n_neighbors)
         return found.astype(np.intp, copy=False), np.sqrt(np.maximum(squared, 0.0)).astype(np.float64)
 
     def _centered(self, X: Matrix) -> Matrix:

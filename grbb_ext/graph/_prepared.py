@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._checks import positive_int
+from grbb_ext._progress import one_thread_of_blas
 from grbb_ext._spec import read_spec
 from grbb_ext.graph._affinity import check_graph
 from grbb_ext.graph._knn import KNNGraph, NeighborLists
@@ -270,11 +271,12 @@ def prepare_graph(
             scores = graph.normal_scores and graph.scale is not None
             extra |= {"normal_scores": scores, "n_components": graph.n_components}
     settings = {"scale": graph.scale, "warn_missing": warn_missing, **extra}
-    space = DistanceSpace.fit(table, **settings)
-    points = space(table, n_jobs, verbose)
-    prepared = PreparedGraph(n_rows, None, graph, table, space, points, n_jobs=n_jobs, verbose=verbose)
-    waits = isinstance(graph, TableGraph) and not graph.every_row_a_node(n_rows)
-    return prepared if waits else prepared._searched()
+    with one_thread_of_blas():
+        space = DistanceSpace.fit(table, **settings)
+        points = space(table, n_jobs, verbose)
+        prepared = PreparedGraph(n_rows, None, graph, table, space, points, n_jobs=n_jobs, verbose=verbose)
+        waits = isinstance(graph, TableGraph) and not graph.every_row_a_node(n_rows)
+        return prepared if waits else prepared._searched()
 
 
 class SharedGraph:

@@ -77,13 +77,13 @@ class NormalScores:
 
 def _knots(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return values in ascending order, and their scores."""
-    values, counts = np.unique(column.astype(np.float64), return_counts=True)
+    values, counts = np.unique(column, return_counts=True)
     below_or_at = np.cumsum(counts)
     share = (below_or_at - counts / 2) / column.size
     if values.size > _MOST_KNOTS:
         chosen = np.linspace(0, values.size - 1, _MOST_KNOTS).round().astype(np.intp)
         values, share = values[chosen], share[chosen]
-    return values, np.asarray(ndtri(share))
+    return values.astype(np.float64), np.asarray(ndtri(share))
 
 
 class _EvenGrid(NamedTuple):

@@ -17,7 +17,7 @@ from grbb_ext.table import DistanceSpace, Matrix, Table
 from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, fixed_order
 
 # The out-of-bag means rest on about a third of the trees.
-_TREES, _FEWEST_TREES = 100, 25
+_TREES, _FEWEST_TREES = 64, 16
 # Columns that a split chooses from: the time does not grow with more.
 _MOST_COLUMNS = 100
 
@@ -165,7 +165,7 @@ def n_trees(n_outputs: int) -> int:
     Examples
     --------
     >>> n_trees(1), n_trees(32), n_trees(64), n_trees(500)
-    (100, 100, 50, 25)
+    (64, 64, 32, 16)
     """
     return max(_FEWEST_TREES, min(_TREES, _TREES * MOST_OUTPUTS // n_outputs))
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from grbb_ext._checks import finite_number
-from grbb_ext._progress import in_threads, row_blocks, timed
+from grbb_ext._progress import in_threads, one_thread_of_blas, row_blocks, timed
 from grbb_ext._spec import Spec
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
@@ -26,7 +25,6 @@ from grbb_ext.teacher._targets import prior_ratio, shifted, tempered
 
 Expert = GraphExpert | ForestExpert | LinearExpert | EstimatorExpert
 _EXPERTS = ("graph", "forest", "linear")
-_FEW_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class Teacher:
     >>> y = np.where(np.arange(200) < 10, truth[:200], -1)
     >>> teacher = grbb_objective(X[:200], y).teacher_
     >>> teacher
-    Teacher(graph 0.37, forest 0.34, linear 0.28, 10 labels)
+    Teacher(graph 0.38, forest 0.34, linear 0.28, 10 labels)
     >>> float(np.mean((teacher.predict(X[200:]) > 0.5) == truth[200:]))
     0.96
     """
@@ -257,8 +255,7 @@ def teach(
     random_state : int, default=0
         Seed of all trees.
     """
-    # Of small matrices the threads of BLAS wait for one another longer than they work.
-    with threadpool_limits(1 if labels.n_rows <= _FEW_ROWS else None, "blas"):
+    with one_thread_of_blas():
         return _taught(prepared, labels, committee, propagation, random_state)
 
 

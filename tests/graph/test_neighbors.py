@@ -90,3 +90,19 @@ def test_neighbours_that_faiss_proposes_are_those_of_the_exact_search(rows, dtyp
     exact = nearest_neighbors(X, 9, "euclidean", "brute", None, False)
     np.testing.assert_array_equal(found[0], exact[0])
     np.testing.assert_array_equal(found[1], exact[1])
+
+
+@pytest.mark.parametrize("method", ["faiss", "brute"])
+def test_faiss_takes_the_threads_asked_for_and_leaves_those_of_others_alone(method, monkeypatch):
+    faiss = pytest.importorskip("faiss")
+    monkeypatch.setattr("grbb_ext.graph._neighbors._PROPOSED_FROM", 100)
+    asked = []
+    monkeypatch.setattr(
+        faiss, "omp_set_num_threads", lambda n, real=faiss.omp_set_num_threads: asked.append(n) or real(n)
+    )
+    before = faiss.omp_get_max_threads()
+    nearest_neighbors(np.random.default_rng(0).normal(size=(200, 3)), 3, "euclidean", method, 3, False)
+    assert asked
+    assert asked[0::2] == [3] * (len(asked) // 2)
+    assert asked[1::2] == [before] * (len(asked) // 2)
+    assert faiss.omp_get_max_threads() == before
