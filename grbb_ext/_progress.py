@@ -112,7 +112,8 @@ def n_threads(n_jobs: int | None) -> int:
 
 def one_thread_of_blas() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread: those of small matrices wait for one another, and for ours, longer than they work."""
-    return threadpool_limits(1, "blas")
+    limited: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+    return limited
 
 
 def row_blocks(n_rows: int, size: int = ROWS_PER_BLOCK) -> list[slice]:
