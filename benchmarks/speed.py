@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import lightgbm as lgb
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
+from benchmarks import tables
 from benchmarks.options import Options
 from benchmarks.results import ResultTable
 from grbb_ext import GRBBObjective, KNNGraph, grbb_objective, knn_graph
@@ -38,6 +40,7 @@ WARM_UP = 3  # the first rounds allocate
 TIME_LIMIT = 600
 ROUND_SIZES, SETUP_SIZES, QUICK_UP_TO = (10_000, 100_000), (1_000, 10_000, 100_000, 1_000_000), 10_000
 N_ROUNDS, N_RUNS = 100, 3
+QUALITY = ("accuracy", "auc", "log_loss")
 # A set-up is too slow beyond this multiple of the committed ratio, and this much more: machines differ.
 CHECK_FACTOR, CHECK_ROOM, CHECK_SIZES = 2.0, 0.1, (1_000, 10_000)
 
@@ -303,7 +306,28 @@ def report(table: list[dict[str, Any]]) -> str:
         cells = [library, f"{n_rows:,}", f"{1e3 * of['built-in']['seconds']:.1f}"]
         cells += [f"{of['default']['over_built_in']:.2f}", *(f"{of[rule]['over_floor']:.2f}" for rule in RULES)]
         lines.append("| " + " | ".join(cells) + " |")
+    if compared := [row for row in table if row["question"] == "quality"]:
+        lines += ["", f"| `tables`, {compared[0]['rows']} draws | accuracy | AUC | log-loss |", "|---|---|---|---|"]
+        lines += [
+            f"| {row['method']} | " + " | ".join(f"{row[name]:.3f}" for name in QUALITY) + " |" for row in compared
+        ]
     return "\n".join(lines) + "\n"
+
+
+def quality(folder: Path) -> list[dict[str, Any]]:
+    """Return the means over the draws of `tables` that both the default and the one before it have; none without."""
+    rows = ResultTable(folder / "tables.csv", tables.COLUMNS, tables.TRIAL).read()
+    draws = {
+        method: {(row["data"], row["seed"], row["n_labels"]): row for row in rows if row["method"] == method}
+        for method in ("default before, XGBoost", "GRBB, XGBoost")
+    }
+    both = sorted(set.intersection(*(set(of) for of in draws.values())))
+    return [
+        {"question": "quality", "method": method, "rows": len(both)}
+        | {name: float(np.mean([float(of[key][name]) for key in both])) for name in QUALITY}
+        for method, of in draws.items()
+        if both
+    ]
 
 
 def too_slow(committed: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -357,6 +381,7 @@ def run(options: Options) -> int:
     largest, n_rounds = (QUICK_UP_TO, 20) if options.quick else (SETUP_SIZES[-1], 60)
     table = [row for n in ROUND_SIZES if n <= largest for row in _in_own_process(n, n_rounds)]
     table += time_setups([n for n in SETUP_SIZES if n <= largest])
+    table += quality(options.folder)
     text = report(table)
     print(text)
     if not options.quick:
