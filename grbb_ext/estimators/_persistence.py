@@ -333,6 +333,8 @@ def _is_evidence(value: Any) -> bool:
         return False
     if not all(_is_list(value[name], _is_number) for name in ("weight", "powers", "shares")):
         return False
+    if not (value["class_shares"] is None or _is_list(value["class_shares"], _is_number)):
+        return False
     alike = len(value["experts"]) == len(value["log_likelihood"]) == len(value["weight"]) > 0
     return alike and len(value["powers"]) == len(value["shares"]) > 0 and _is_int(value["n_labels"])
 

@@ -10,7 +10,8 @@ from grbb_ext.teacher._forest import ForestExpert
 from grbb_ext.teacher._graph import GraphExpert, GraphNodes, Refinement, Spread, spread
 from grbb_ext.teacher._held_out import EstimatorExpert
 from grbb_ext.teacher._linear import LinearExpert
-from grbb_ext.teacher._targets import centered_labels, finish_targets, prior_ratio, sharpened, shifted, soft_targets
+from grbb_ext.teacher._shares import class_shares, matched_shares
+from grbb_ext.teacher._targets import centered_labels, finish_targets, sharpened, shifted, soft_targets
 from grbb_ext.teacher._teacher import TEACHERS, Committee, Lesson, Teacher, teach
 
 __all__ = [
@@ -27,8 +28,9 @@ __all__ = [
     "Spread",
     "Teacher",
     "centered_labels",
+    "class_shares",
     "finish_targets",
-    "prior_ratio",
+    "matched_shares",
     "sharpened",
     "shifted",
     "simplex",

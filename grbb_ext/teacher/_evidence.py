@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
 from math import comb
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grbb_ext._show import html_table, text_table
 from grbb_ext.losses import Loss, SquaredErrorLoss
-from grbb_ext.teacher._targets import sharpened
+from grbb_ext.teacher._targets import one_hot, sharpened
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +20,8 @@ _HEADER = ("expert", "log-likelihood", "weight")
 
 # A held-out probability counts as at least this: one surprise is no proof.
 _FLOOR = 0.01
+# A held-out label counts so often: weights then follow the labels a little faster than a uniform prior lets them.
+_COUNTS = 2.0
 # Weights that are tried: multiples of 1/20 for up to three experts, coarser for more.
 _FINEST, _MOST_POINTS = 20, 500
 # Powers that are tried, and the spread of their logarithms before a label is seen.
@@ -49,6 +51,9 @@ class Evidence:
         Powers by which the averaged probabilities are sharpened (above 1) or softened.
     shares : tuple of float
         Share of each power in the targets; they sum to 1.
+    class_shares : tuple of float or None
+        Shares of the classes, given or estimated, to which the targets were moved; None where they are those of the
+        labels.
 
     Examples
     --------
@@ -65,10 +70,12 @@ class Evidence:
     n_labels: int
     powers: tuple[float, ...] = (1.0,)
     shares: tuple[float, ...] = (1.0,)
+    class_shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("experts", "log_likelihood", "weight", "powers", "shares"):  # lists, where a saved model is read
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for field in fields(self):  # lists, where a saved model is read
+            value = getattr(self, field.name)
+            object.__setattr__(self, field.name, tuple(value) if isinstance(value, list) else value)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -87,7 +94,10 @@ class Evidence:
         ]
 
     def _below(self) -> str:
-        return f"{self.n_labels} labels held out; probabilities to the power {self.power:.2f}."
+        shares = "" if self.class_shares is None else ", ".join(f"{share:.2f}" for share in self.class_shares[:10])
+        more = ", ..." if self.class_shares is not None and len(self.class_shares) > 10 else ""
+        moved = f" Classes moved to the shares {shares}{more}." if shares else ""
+        return f"{self.n_labels} labels held out; probabilities to the power {self.power:.2f}.{moved}"
 
     def __str__(self) -> str:
         return text_table(_HEADER, self._rows(), self._below())
@@ -101,11 +111,12 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
 
     Weights w are averaged over their posterior, from a uniform prior on the simplex:
 
-    .. math:: \bar w = \mathrm{E}[w \mid y], \qquad p(y \mid w) = \prod_i \sum_e w_e\, \hat p_{e,i}(y_i)
-       \quad \text{or} \quad \Bigl( \sum_i \bigl(y_i - \sum_e w_e\, \hat y_{e,i}\bigr)^2 \Bigr)^{-n/2}
+    .. math:: \bar w = \mathrm{E}[w \mid y], \qquad
+       p(y \mid w) = \prod_i \Bigl( \sum_e w_e\, \hat p_{e,i}(y_i) \Bigr)^2 \quad \text{or} \quad
+       \Bigl( \sum_i \bigl(y_i - \sum_e w_e\, \hat y_{e,i}\bigr)^2 \Bigr)^{-n/2}
 
-    for classes and for regression. So a few labels move the weights little, and many find the best mixture. Where no
-    label can be held out, the graph, which alone has seen all rows, has three quarters. Then
+    for classes, each label counted twice, and for regression. So a few labels move the weights little, and many find
+    the best mixture. Where no label can be held out, the graph, which alone has seen all rows, has three quarters. Then
     probabilities q of the average may be too timid or too sure: :math:`q_k^s / \sum_j q_j^s` is averaged over the
     posterior of s, from a prior with :math:`\log s \sim N(0, 0.5^2)`.
 
@@ -132,7 +143,7 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
     >>> experts = {"graph": np.array([0.1, 0.9, 0.8, 0.2]), "forest": np.full(4, 0.5)}
     >>> evidence = weigh(experts, y, LogisticLoss())
     >>> round(evidence.weights["graph"], 2), evidence.power > 1
-    (0.67, True)
+    (0.78, True)
     """
     predicted = np.stack([np.asarray(one, dtype=np.float64) for one in held_out.values()])
     known = np.isfinite(predicted.reshape(*predicted.shape[:2], -1)).all(axis=(0, 2)) & _held(targets, loss)
@@ -150,7 +161,7 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
         weight = _normalized(log_posterior) @ points
         return Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n)
     of_label = np.clip(_of_label(predicted, targets), _FLOOR, 1.0 - _FLOOR)
-    weight = _normalized(np.log(points @ of_label).sum(axis=1)) @ points
+    weight = _normalized(_COUNTS * np.log(points @ of_label).sum(axis=1)) @ points
     means = np.log(of_label).mean(axis=1)
     powers: tuple[float, ...] = (fixed,)
     shares: tuple[float, ...] = (1.0,)
@@ -188,8 +199,8 @@ def _held(targets: Floats, loss: Loss) -> NDArray[np.bool_]:
     """Tell which labels can be held out: not the only one of its class, which nothing else could have taught."""
     if isinstance(loss, SquaredErrorLoss):
         return np.ones(targets.shape[0], dtype=bool)
-    one_hot = np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets
-    return np.asarray((one_hot * one_hot.sum(axis=0)).sum(axis=1) > 1)
+    is_class = one_hot(targets)
+    return np.asarray((is_class * is_class.sum(axis=0)).sum(axis=1) > 1)
 
 
 def _posterior_powers(mixed: Floats, targets: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from grbb_ext.labels import Labels
 from grbb_ext.losses import Loss, SquaredErrorLoss
 from grbb_ext.propagation import Propagation
 
 _LARGE_POWER = 50.0
-# Steps of the estimation of class shares, and the change at which it ends.
-_MOST_STEPS, _SAME_SHARE = 1_000, 1e-6
-# Labels of each class that the shares of the labels are worth beside what the unlabelled rows say of them.
-_LABELS_HELD = 5
 
 
 def soft_targets(
@@ -159,62 +153,6 @@ def _multiclass(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[n
     return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
-def prior_ratio(class_prior: Any, q: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-    r"""Return the shares of the classes over those of the labels.
-
-    With ``"unlabeled"`` the shares :math:`\pi` are found from the targets q of unlabelled rows:
-
-    .. math:: \pi_k \leftarrow (1 - s)\,\frac1m \sum_i \frac{q_{ik}\, \pi_k / \pi^l_k}{\sum_j q_{ij}\, \pi_j / \pi^l_j}
-        + s\,\pi^l_k, \qquad s = \frac{5K}{5K + n},
-
-    from those of the labels, :math:`\pi^l`. With s = 0 it is the EM algorithm of Saerens, Latinne and Decaestecker
-    (2002), which takes q for exact: few labels are far from that, and then it often ends with one class alone.
-
-    Parameters
-    ----------
-    class_prior : dict, array-like or "unlabeled"
-        What was asked for.
-    q : ndarray of shape (m,) or (m, K)
-        Targets of the unlabelled rows.
-    labels : Labels
-        The labels.
-
-    Examples
-    --------
-    >>> from grbb_ext.labels import read_labels
-    >>> labels = read_labels(["no", "no", "yes", "yes", None])
-    >>> prior_ratio({"no": 0.9, "yes": 0.1}, np.array([0.5]), labels).tolist()
-    [1.8, 0.2]
-    """
-    if labels.classes is None:
-        raise ValueError("class_prior is for classes: leave it out for regression.")
-    classes = labels.classes.tolist()
-    coded = np.column_stack([1.0 - labels.targets, labels.targets]) if labels.targets.ndim == 1 else labels.targets
-    own = np.maximum(coded.mean(axis=0), 1e-6)
-    if isinstance(class_prior, str):
-        q = np.column_stack([1.0 - q, q]) if q.ndim == 1 else q
-        share = own
-        held = _LABELS_HELD * own.size / (_LABELS_HELD * own.size + coded.shape[0])
-        for _ in range(_MOST_STEPS):
-            before = share
-            share = (1.0 - held) * shifted(q, share / own).mean(axis=0) + held * own
-            if np.abs(share - before).max() < _SAME_SHARE:
-                break
-        return np.asarray(share / own)
-    if isinstance(class_prior, Mapping):
-        if set(class_prior) != set(classes):
-            raise ValueError(
-                f"class_prior names {sorted(class_prior, key=str)}; the classes are {classes}. Name each once."
-            )
-        class_prior = [class_prior[label] for label in classes]
-    share = np.asarray(class_prior, dtype=np.float64)
-    if share.shape != (len(classes),) or not (share > 0).all() or abs(share.sum() - 1.0) > 1e-6:
-        raise ValueError(
-            f"class_prior must hold a positive share of each of the classes {classes}, with sum 1; got {class_prior!r}."
-        )
-    return np.asarray(share / own)
-
-
 def shifted(q: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""Return :math:`q_k r_k / \sum_j q_j r_j`: probabilities where classes are r times as frequent, or weigh as much.
 
@@ -227,3 +165,14 @@ def shifted(q: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.fl
         return np.asarray(q * ratio[1] / (q * ratio[1] + (1.0 - q) * ratio[0]))
     weighted = q * ratio
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
+
+
+def one_hot(targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a column for each class, also of two.
+
+    Examples
+    --------
+    >>> one_hot(np.array([0.0, 1.0])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets

@@ -21,7 +21,8 @@ from grbb_ext.teacher._forest import ForestExpert
 from grbb_ext.teacher._graph import GraphExpert, Refinement, spread
 from grbb_ext.teacher._held_out import EstimatorExpert, check_estimator
 from grbb_ext.teacher._linear import LinearExpert
-from grbb_ext.teacher._targets import prior_ratio, shifted, tempered
+from grbb_ext.teacher._shares import class_shares, shares_of_labels
+from grbb_ext.teacher._targets import shifted, tempered
 
 Expert = GraphExpert | ForestExpert | LinearExpert | EstimatorExpert
 _EXPERTS = ("graph", "forest", "linear")
@@ -45,16 +46,17 @@ class Committee(Spec):
     sharpen : "auto" or float, default="auto"
         Power s by which the averaged probabilities are sharpened, :math:`q_k^s / \sum_j q_j^s`; 1 leaves them alone.
         ``"auto"`` averages over the powers that held-out labels support.
-    class_prior : dict, array-like, "unlabeled" or None, default=None
+    class_prior : "auto", "unlabeled", dict, array-like or None, default="auto"
         Shares of the classes among all rows, where labels were drawn at other rates, such as so many of each class:
         targets are multiplied by these shares over those of the labels. A dict by class, or shares in the order of
-        the classes. ``"unlabeled"`` estimates them from the unlabelled rows by the EM algorithm of Saerens et al.
-        (2002), held back towards those of the labels where these are few. None trusts the labels.
+        the classes. ``"unlabeled"`` estimates them by comparing labelled with unlabelled rows
+        (:func:`grbb_ext.teacher.matched_shares`). ``"auto"`` does so where all classes have equally many labels, five
+        or more: these were hardly drawn at random. None trusts the labels.
     """
 
     experts: tuple[Any, ...] = _EXPERTS
     sharpen: float | str = "auto"
-    class_prior: Any = None
+    class_prior: Any = "auto"
 
     def __post_init__(self) -> None:
         named = [one for one in self.experts if isinstance(one, str)]
@@ -67,9 +69,9 @@ class Committee(Spec):
             if isinstance(self.sharpen, str):
                 raise ValueError(f"sharpen must be 'auto' or a number of at least 1, got {self.sharpen!r}.")
             finite_number(self.sharpen, "sharpen", least=1.0)
-        if isinstance(self.class_prior, str) and self.class_prior != "unlabeled":
+        if isinstance(self.class_prior, str) and self.class_prior not in ("auto", "unlabeled"):
             raise ValueError(
-                f"class_prior must be 'unlabeled', or the share of each class as a dict or a list; got "
+                f"class_prior must be 'auto', 'unlabeled', or the share of each class as a dict or a list; got "
                 f"{self.class_prior!r}."
             )
 
@@ -113,7 +115,7 @@ class Teacher:
     >>> y = np.where(np.arange(200) < 10, truth[:200], -1)
     >>> teacher = grbb_objective(X[:200], y).teacher_
     >>> teacher
-    Teacher(graph 0.38, forest 0.34, linear 0.28, 10 labels)
+    Teacher(graph 0.42, forest 0.34, linear 0.24, 10 labels)
     >>> float(np.mean((teacher.predict(X[200:]) > 0.5) == truth[200:]))
     0.96
     """
@@ -283,11 +285,11 @@ def _taught(
     with timed(seconds, "weights"):
         held_out = {name: one.held_out for name, one in zip(_names(experts), experts, strict=True)}
         evidence = weigh(held_out, labels.targets, labels.loss, sharpen=committee.sharpen)
+        shares = class_shares(committee.class_prior, prepared.table, labels)
         teacher = Teacher(tuple(experts), labels, schema, graph.unknown, evidence)
-        if committee.class_prior is not None:
-            unlabeled = found.operator.free
-            ratio = prior_ratio(committee.class_prior, teacher.mix(predicted)[unlabeled], labels)
-            teacher = replace(teacher, prior_ratio=ratio)
+        if shares is not None:
+            evidence = replace(evidence, class_shares=tuple(shares.tolist()))
+            teacher = replace(teacher, evidence=evidence, prior_ratio=shares / shares_of_labels(labels))
         q = teacher.mix(predicted)
         q[labels.labeled] = labels.targets
     unreachable = np.flatnonzero(~found.operator.reachable) if experts == [graph] else np.empty(0, dtype=np.intp)

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from grbb_ext import GraphWarning, KNNGraph, Smooth, Targets, grbb_objective, knn_graph
 from grbb_ext.labels import read_labels
 from grbb_ext.table import read_table
-from grbb_ext.teacher import Committee, EstimatorExpert, ForestExpert, LinearExpert, prior_ratio
+from grbb_ext.teacher import Committee, EstimatorExpert, ForestExpert, LinearExpert
 
 MOONS, TRUTH = make_moons(300, noise=0.1, random_state=0)
 UNSCALED = KNNGraph(scale=None)
@@ -228,7 +228,7 @@ def two_islands():
 
 def test_a_row_that_no_label_reaches_is_taught_by_the_other_experts():
     X, truth, y = two_islands()
-    obj = grbb_objective(X, y, graph=KNNGraph(scale=None))
+    obj = grbb_objective(X, y, graph=KNNGraph(scale=None), teacher=Committee(class_prior=None))
     gradient, _ = obj(np.zeros(200))
     assert obj.unreachable_.size == 0
     assert (gradient[100:] != 0).all()
@@ -301,59 +301,6 @@ def test_experts_that_are_none(expert, error, message):
 def test_experts_of_one_class_are_numbered():
     obj = grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=[GaussianNB(), GaussianNB(var_smoothing=1e-3)])
     assert obj.evidence_.experts == ("GaussianNB 1", "GaussianNB 2")
-
-
-def test_given_class_shares_move_the_targets_by_bayes_rule():
-    y = labels_of(TRUTH, 20)
-    plain = grbb_objective(MOONS, y)
-    share = np.mean(y[y >= 0])
-    obj = grbb_objective(MOONS, y, teacher=Committee(class_prior={0: 0.9, 1: 0.1}))
-    q = plain.targets_[y < 0].astype(float)
-    odds = q / (1 - q) * (0.1 / share) / (0.9 / (1 - share))
-    assert_allclose(obj.targets_[y < 0], odds / (1 + odds), atol=1e-6)
-    assert_allclose(obj.teacher_.predict(MOONS[y < 0]), obj.targets_[y < 0], atol=1e-6)
-    assert_array_equal(obj.targets_[y >= 0], y[y >= 0])
-
-
-def test_class_shares_are_found_again_from_unlabeled_rows():
-    random = np.random.default_rng(0)
-    truth = (random.uniform(size=4_000) < 0.2).astype(int)
-    X = random.normal(size=(4_000, 1)) + 3.0 * truth[:, None]
-    y = np.full(4_000, -1)
-    for k in (0, 1):  # drawn by class, as many of each
-        rows = np.flatnonzero(truth == k)[:200]
-        y[rows] = k
-    plain, found = (grbb_objective(X, y, teacher=Committee(("linear",), class_prior=p)) for p in (None, "unlabeled"))
-    plain, found = (np.mean(obj.targets_[y < 0]) for obj in (plain, found))
-    share = np.mean(truth[y < 0])
-    assert abs(found - share) < 0.01 < abs(plain - share)
-
-
-def test_found_class_shares_solve_their_equation_and_few_labels_hold_them_back():
-    q = np.random.default_rng(0).beta(0.3, 1.0, size=2_000)
-    for n_labels in (10, 400):
-        labels = read_labels(np.arange(n_labels) % 2)
-        share = prior_ratio("unlabeled", q, labels) / 2
-        held = 10 / (10 + n_labels)
-        odds = share[1] / share[0] * q / (1 - q)
-        assert_allclose(share[1], (1 - held) * np.mean(odds / (1 + odds)) + held / 2, atol=1e-4)
-    assert share[1] < 0.1  # near what the rows alone say
-    assert prior_ratio("unlabeled", q, read_labels(np.arange(10) % 2))[1] / 2 > 0.25
-
-
-@pytest.mark.parametrize(
-    ("prior", "message"),
-    [
-        ({0: 0.9}, "the classes are"),
-        ([0.5, 0.6], "with sum 1"),
-        ([1.0, 0.0], "positive share"),
-        ([0.2, 0.3, 0.5], "each of the classes"),
-        ("auto", "class_prior must be 'unlabeled'"),
-    ],
-)
-def test_class_shares_that_are_none(prior, message):
-    with pytest.raises(ValueError, match=message):
-        grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=Committee(class_prior=prior))
 
 
 def test_class_weights_move_the_operating_point():
