@@ -24,7 +24,7 @@ def test_two_classes_by_hand():
     assert evidence.experts == ("graph", "forest")
     assert_allclose(evidence.log_likelihood, [np.log(0.8 * 0.6 * 0.9 * 0.7) / 4, np.log(0.5)])
     likelihood = np.prod([GRID * p + (1 - GRID) * 0.5 for p in (0.8, 0.6, 0.9, 0.7)], axis=0)
-    assert_allclose(evidence.weights["graph"], posterior_mean(likelihood))
+    assert_allclose(evidence.weights["graph"], posterior_mean(likelihood**2))
     assert evidence.n_labels == 4
 
 
@@ -34,7 +34,7 @@ def test_several_classes_by_hand():
         {"graph": graph, "forest": np.full((4, 3), 1 / 3)}, np.eye(3)[[0, 0, 2, 2]], SoftmaxLoss(), sharpen=1
     )
     likelihood = np.prod([GRID * p + (1 - GRID) / 3 for p in (0.7, 0.6, 0.8, 0.9)], axis=0)
-    assert_allclose(evidence.weights["graph"], posterior_mean(likelihood))
+    assert_allclose(evidence.weights["graph"], posterior_mean(likelihood**2))
     assert (evidence.powers, evidence.shares) == ((1.0,), (1.0,))
 
 
@@ -67,7 +67,7 @@ def test_one_surprise_is_no_proof():
     sure_and_wrong, undecided = np.array([0.0, 0.0, 1.0, 0.0]), np.full(4, 0.5)
     evidence = weigh({"graph": sure_and_wrong, "forest": undecided}, Y, LogisticLoss())
     likelihood = (GRID * 0.99 + (1 - GRID) / 2) ** 3 * (GRID * 0.01 + (1 - GRID) / 2)
-    assert_allclose(evidence.weights["graph"], posterior_mean(likelihood))
+    assert_allclose(evidence.weights["graph"], posterior_mean(likelihood**2))
 
 
 def test_the_only_label_of_a_class_is_not_held_out():

@@ -221,9 +221,9 @@ def test_frames_with_categories(frame, graph):
     # Some categories alone, in their own order: they mean what they meant to the teacher.
     part = frame[N:][frame[N:]["kind"].isin(["green", "yellow"])]
     rows = part.index.to_numpy() - N
-    assert_array_equal(teacher.predict(part), expected[rows])
-    assert_array_equal(teacher.predict(part.assign(kind=part["kind"].astype("category"))), expected[rows])
-    assert_array_equal(teacher.predict(read_table(part)), expected[rows])
+    # Products with other rows beside them may differ in their last digit.
+    for some in (part, part.assign(kind=part["kind"].astype("category")), read_table(part)):
+        assert_allclose(teacher.predict(some), expected[rows], rtol=1e-13)
     y_new = np.full(rows.size, -1)
     y_new[[0, 1]] = [0, 1]
     assert_allclose(grbb_objective(part, y_new, teacher=teacher).targets_[2:], expected[rows][2:], atol=1e-6)
