@@ -95,7 +95,7 @@ class GRBBModel(SavedModel):
                 nested.setdefault(name, {})[field] = params.pop(key)
         super().set_params(**params)
         for name, fields in nested.items():
-            spec = Recipe.part(name, **{part: getattr(self, part) for part in _SPECS})
+            spec = Recipe.parts(**{part: getattr(self, part) for part in _SPECS})[name]
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
