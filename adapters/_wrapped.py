@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from grbb_ext.costs import FeatureCosts, Ledger, stop_reason
-from grbb_ext.estimators import Job, Task
+from grbb_ext.estimators import BoosterAdapter, Job, Task
 from grbb_ext.evaluation import Evaluation, Metric, evaluate
 from grbb_ext.labels import Labels
 from grbb_ext.model_selection import SemiSupervisedSplit
@@ -42,10 +42,9 @@ def booster_rows(table: Table) -> Any:
     return sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
 
 
-class WrappedBooster:
+class WrappedBooster(BoosterAdapter, Protocol):
     """The part of an adapter that is the same for both libraries."""
 
-    library: ClassVar[str]
     #: The wrapped class for each task.
     of_task: ClassVar[Mapping[Task, type]]
     #: Values of ``objective`` that are the losses of grbb_ext.
@@ -73,7 +72,6 @@ class WrappedBooster:
 
     def given_weights(self, estimator: Any) -> dict[str, Any]:
         """Return the estimator's parameters that weigh classes, None where they do not."""
-        raise NotImplementedError
 
     def check_loss(self, job: Job, objective: Any, num_class: Any) -> None:
         """Refuse losses that are not ours, weights of classes where there are none, and other numbers of classes."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int
 from grbb_ext.costs._engine import PriceEngine, exact_sum, needs_matrix
 from grbb_ext.costs._reading import Name, check_names, check_price, read_costs, read_csv, shorten, unknown_name
 from grbb_ext.costs._through import input_names, inputs_of_outputs, output_names

@@ -14,7 +14,7 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from grbb_ext._spec import Spec
+from grbb_ext._options import Spec
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.estimators._job import BoosterAdapter, adapter_named
 from grbb_ext.estimators._rows import RowReader

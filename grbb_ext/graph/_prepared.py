@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int, read_spec
 from grbb_ext._progress import one_thread_of_blas
-from grbb_ext._spec import read_spec
 from grbb_ext.graph._affinity import check_graph
 from grbb_ext.graph._knn import KNNGraph, NeighborLists
 from grbb_ext.table import DistanceSpace, Matrix, Table, read_table, row_keys

@@ -20,6 +20,7 @@ from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._curve import CostCurve
 from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, take_rows
 from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, share_graph
+from grbb_ext.table import column_names
 
 DEFAULT_MUS = (0.0, *(4.0**k for k in range(-5, 5)))
 
@@ -314,8 +315,7 @@ def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | No
     if isinstance(budgets, Integral):
         costs = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
         if X is not None and not costs.bound:  # a default price is that of columns of X
-            names = getattr(X, "column_names", getattr(X, "columns", None))
-            costs = costs.bind(np.shape(X)[1] if names is None else [str(name) for name in names])
+            costs = costs.bind(column_names(X) or np.shape(X)[1])
         budgets = costs.budgets(int(budgets))
     if mus is None and budgets is None:
         mus = DEFAULT_MUS

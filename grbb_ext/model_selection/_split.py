@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_random_state
 
-from grbb_ext._checks import one_of, positive_int
+from grbb_ext._options import one_of, positive_int
 from grbb_ext.graph import SharedGraph
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._checks import one_of
+from grbb_ext._options import one_of, read_spec
 from grbb_ext._progress import timed, warn_caller
-from grbb_ext._spec import read_spec
 from grbb_ext.graph import (
     GRAPHS,
     KNNGraph,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext._spec import Spec
+from grbb_ext._options import Spec
 from grbb_ext.costs import FeatureCosts
 
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

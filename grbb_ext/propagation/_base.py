@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext._options import Spec
 from grbb_ext._progress import in_threads, row_blocks
-from grbb_ext._spec import Spec
 from grbb_ext.graph import check_graph, reachable_rows
 from grbb_ext.propagation._solvers import ILL_CONDITIONED, ConjugateGradientSolver, DirectSolver, SolverError
 

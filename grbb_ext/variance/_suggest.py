@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
-from grbb_ext._checks import one_of, positive_int
+from grbb_ext._options import one_of, positive_int
 from grbb_ext._show import html_table, small_number, text_table
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
