@@ -114,10 +114,16 @@ def watch(
         raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
 
     def score(raw_scores: NDArray[Any], data_set: Any) -> list[Evaluation]:
-        index = next(i for i, one in enumerate(data) if one is data_set)
-        return [job.score(index, raw_scores, metric) for metric in metrics]
+        y = next(y for one, (_, y) in zip(data, job.evaluation, strict=True) if one is data_set)
+        return [evaluate(job.obj, raw_scores, y, metric) for metric in metrics]
 
     return score
+
+
+def higher_is_better(obj: GRBBObjective, metric: Metric) -> bool:
+    """Return the direction of a metric; a function tells it with a score."""
+    zeros = np.zeros(obj.n_rows_ if obj.n_outputs_ == 1 else (obj.n_rows_, obj.n_outputs_))
+    return evaluate(obj, zeros, obj.y_, metric).higher_is_better
 
 
 def positive_weight(weight: Any, labels: Labels) -> dict[Any, float]:

@@ -9,7 +9,7 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from grbb_ext._options import positive_int
-from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
+from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, higher_is_better, read_metrics, watch
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.estimators import Job, Task, Trained
 from grbb_ext.table import Table
@@ -68,7 +68,7 @@ class XGBoostAdapter(WrappedBooster):
         score = watch(job, watched, metrics, ("early_stopping_rounds", patience))
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
         if patience is not None:
-            maximize = job.score(0, _zeros(job), metrics[-1]).higher_is_better
+            maximize = higher_is_better(job.obj, metrics[-1])
             callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=maximize))
 
         def gradients(raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -157,12 +157,6 @@ def _base_score(job: Job, asked: float | None) -> float:
     if asked is not None and not 0 < asked < 1:
         raise ValueError(f"base_score={asked!r} must be a probability between 0 and 1.")
     return 0.5 if asked is None else asked
-
-
-def _zeros(job: Job) -> NDArray[np.float64]:
-    """Return raw scores of the first evaluation set, to ask a metric for its direction."""
-    n_rows = job.evaluation[0][0].n_rows
-    return np.zeros(n_rows if job.obj.n_outputs_ == 1 else (n_rows, job.obj.n_outputs_))
 
 
 def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None) -> xgb.DMatrix:

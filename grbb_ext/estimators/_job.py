@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts, Ledger
-from grbb_ext.evaluation import Evaluation, Metric, evaluate
 from grbb_ext.labels import Labels
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table, Unseen
@@ -88,10 +87,6 @@ class Job:
     budget: float | None = None
     seed: int | None = None
     init_model: Any = None
-
-    def score(self, index: int, raw_scores: NDArray[Any], metric: Metric) -> Evaluation:
-        """Score raw predictions of an evaluation set by the name of a metric, or by a function of (y, prediction)."""
-        return evaluate(self.obj, raw_scores, self.evaluation[index][1], metric)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from grbb_ext.persistence._document import (
     from_plain,
     sha256,
     to_plain,
+    versions_of,
 )
 from grbb_ext.persistence._folder import read_folder, write_folder
 
@@ -20,5 +21,6 @@ __all__ = [
     "read_folder",
     "sha256",
     "to_plain",
+    "versions_of",
     "write_folder",
 ]

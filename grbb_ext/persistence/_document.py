@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import scipy
+import sklearn
 from numpy.typing import NDArray
 
 from grbb_ext._options import Spec
@@ -135,6 +138,20 @@ def _array(array: Any, dtype: Any, shape: Any) -> NDArray[Any]:
     if kind.kind == "U" and kind.itemsize * len(values) > _SMALL + 64 * sum(map(len, values)):
         raise ValueError(f"an array of the type {dtype!r} for shorter text")
     return np.array(values, dtype=kind).reshape(shape)
+
+
+def versions_of(library: str, version: str) -> dict[str, str]:
+    """Return the versions that a model was trained with: of grbb_ext, the booster's library, and what they stand on."""
+    import grbb_ext  # which imports this module before it knows its version
+
+    return {
+        "grbb_ext": grbb_ext.__version__,
+        library: version,
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+    }
 
 
 class ModelFileError(ValueError):
