@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from grbb_ext._options import one_of
 from grbb_ext._progress import warn_caller
 from grbb_ext.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredErrorLoss
 from grbb_ext.table import check_magnitude
@@ -154,7 +153,8 @@ def read_labels(
     """
     if isinstance(y, Labels):
         return y
-    one_of(loss, get_args(LossName), "loss")
+    if loss not in get_args(LossName):
+        raise ValueError(f"loss must be 'auto', 'logistic', 'softmax' or 'squared_error', got {loss!r}.")
     if loss == "squared_error":
         numbers = read_numbers(y, name)
         labeled = np.flatnonzero(~np.isnan(numbers))

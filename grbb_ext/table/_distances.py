@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._options import one_of
 from grbb_ext._progress import ROWS_PER_BLOCK, in_threads, row_blocks, warn_caller
 from grbb_ext.table._components import NormalScores, PrincipalComponents
 from grbb_ext.table._table import Index, Matrix, Table, sampled, without_missing
@@ -109,8 +108,10 @@ class DistanceSpace:
         -------
         DistanceSpace
         """
-        one_of(scale, ("auto", "standard", None), "scale")
-        one_of(categories, ("always", "only without numbers"), "categories")
+        if scale not in ("auto", "standard", None):
+            raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
+        if categories not in ("always", "only without numbers"):
+            raise ValueError(f"categories must be 'always' or 'only without numbers', got {categories!r}.")
         beside = categories == "always"
         numbers = _numbers(table, beside)
         if warn_missing:
