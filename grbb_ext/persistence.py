@@ -282,8 +282,8 @@ def _writer(document: dict[str, Any]) -> str:
 
 #: Name of the JSON in the folder.
 JSON_NAME = "grbb.json"
-#: Names that the library's file can have. They never come from the JSON, which could point anywhere.
-MODEL_NAMES = ("model.txt", "model.ubj")
+#: The library of each file that may stand beside it. Names never come from the JSON, which could point anywhere.
+LIBRARY_OF_FILE = {"model.txt": "lightgbm", "model.ubj": "xgboost"}
 
 
 def write_folder(
@@ -388,7 +388,7 @@ def _read_folder(folder: Path) -> tuple[Document, bytes]:
         document = Document.read((folder / JSON_NAME).read_text(encoding="utf-8"))
     except (ModelFileError, UnicodeDecodeError) as error:
         raise ModelFileError(f"{str(folder / JSON_NAME)!r} is refused. {error}") from error
-    if document.model_file not in MODEL_NAMES:
+    if document.model_file not in LIBRARY_OF_FILE:
         raise ModelFileError(f"{str(folder / JSON_NAME)!r} names the unknown model file {document.model_file!r}.")
     file = folder / document.model_file
     if not file.is_file():
@@ -408,7 +408,7 @@ def _check_replaceable(target: Path) -> None:
         names = set(os.listdir(target))
         if not names:
             return
-        if JSON_NAME in names and names <= {JSON_NAME, *MODEL_NAMES}:
+        if JSON_NAME in names and names <= {JSON_NAME, *LIBRARY_OF_FILE}:
             with suppress(ModelFileError, UnicodeDecodeError):
                 if parse((target / JSON_NAME).read_text(encoding="utf-8")).get("format") == FORMAT:
                     return

@@ -18,6 +18,7 @@ from grbb_ext.estimators._job import BoosterAdapter, adapter_named
 from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
 from grbb_ext.persistence import (
+    LIBRARY_OF_FILE,
     Document,
     ModelFileError,
     NotPlainError,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from grbb_ext.estimators import GRBBClassifier, GRBBRegressor
 
 _TASKS = {"classification": "GRBBClassifier", "regression": "GRBBRegressor"}
-_LIBRARY_OF_FILE = {"model.txt": "lightgbm", "model.ubj": "xgboost"}
 
 
 # Caches, and parameters of LightGBM that name files and machines: a fit would read, write, execute or call them. They
@@ -182,7 +182,7 @@ def load(path: str | PathLike[str]) -> GRBBClassifier | GRBBRegressor:
 
 def restore(cls: Any, document: Document, model: bytes, path: str | PathLike[str]) -> Any:
     """Make the estimator that a saved model describes; `path` is for messages."""
-    task, library = document.content.get("task"), _LIBRARY_OF_FILE[document.model_file]
+    task, library = document.content.get("task"), LIBRARY_OF_FILE[document.model_file]
     if not isinstance(task, str) or task not in _TASKS or document.content.get("library") != library:
         raise ModelFileError(f"{str(path)!r} is not the model of a classifier or regressor.")
     if task != cls._task:
