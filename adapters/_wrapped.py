@@ -63,11 +63,13 @@ class WrappedBooster(BoosterAdapter, Protocol):
 
     def class_weight(self, estimator: Any, own: Any, labels: Labels) -> Any:
         """Return the weights of the classes: `own`, or those among the estimator's parameters."""
-        given = self.given_weights(estimator)
-        if given.get("is_unbalance") is not None:
-            given["is_unbalance"] = unbalance_weight(labels)
-        if given["scale_pos_weight"] is not None:
-            given["scale_pos_weight"] = positive_weight(given["scale_pos_weight"], labels)
+        given, classes = self.given_weights(estimator), [] if labels.classes is None else labels.classes.tolist()
+        for name in ("is_unbalance", "scale_pos_weight"):
+            value = given.get(name)
+            if value is not None and len(classes) != 2:
+                raise ValueError(f"{name}={value!r} is for two classes, and y has {len(classes)}. Use class_weight=.")
+            if value is not None:
+                given[name] = unbalance_weight(labels) if name == "is_unbalance" else {classes[1]: float(value)}
         return choose(own, given)
 
     def given_weights(self, estimator: Any) -> dict[str, Any]:
@@ -126,23 +128,6 @@ def higher_is_better(obj: GRBBObjective, metric: Metric) -> bool:
     return evaluate(obj, zeros, obj.y_, metric).higher_is_better
 
 
-def positive_weight(weight: Any, labels: Labels) -> dict[Any, float]:
-    """Turn ``scale_pos_weight`` into the weight of the second class.
-
-    Examples
-    --------
-    >>> from grbb_ext.labels import read_labels
-    >>> positive_weight(3.0, read_labels(["ham", "spam", None], "auto", None, None))
-    {'spam': 3.0}
-    """
-    assert labels.classes is not None
-    if labels.classes.size != 2:
-        raise ValueError(
-            f"scale_pos_weight={weight!r} is for two classes, and y has {labels.classes.size}. Use class_weight=."
-        )
-    return {labels.classes.tolist()[1]: float(weight)}
-
-
 def unbalance_weight(labels: Labels) -> dict[Any, float]:
     """Turn LightGBM's ``is_unbalance`` into the weight of the rarer class: the ratio of the labelled counts.
 
@@ -153,8 +138,6 @@ def unbalance_weight(labels: Labels) -> dict[Any, float]:
     {1: 3.0}
     """
     assert labels.classes is not None
-    if labels.classes.size != 2:
-        raise ValueError(f"is_unbalance is for two classes, and y has {labels.classes.size}. Use class_weight=.")
     n_positive = float(np.sum(labels.targets))
     n_negative = labels.targets.size - n_positive
     if min(n_positive, n_negative) == 0:
