@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from grbb_ext.costs import FeatureCosts, Ledger, stop_reason
-from grbb_ext.estimators import Job, Task
+from grbb_ext.estimators import BoosterAdapter, Job, Task
 from grbb_ext.evaluation import Evaluation, Metric, evaluate
 from grbb_ext.labels import Labels
 from grbb_ext.model_selection import SemiSupervisedSplit
@@ -42,10 +42,9 @@ def booster_rows(table: Table) -> Any:
     return sp.csr_matrix(table.values) if sp.issparse(table.values) else table.values
 
 
-class WrappedBooster:
+class WrappedBooster(BoosterAdapter, Protocol):
     """The part of an adapter that is the same for both libraries."""
 
-    library: ClassVar[str]
     #: The wrapped class for each task.
     of_task: ClassVar[Mapping[Task, type]]
     #: Values of ``objective`` that are the losses of grbb_ext.
@@ -64,16 +63,17 @@ class WrappedBooster:
 
     def class_weight(self, estimator: Any, own: Any, labels: Labels) -> Any:
         """Return the weights of the classes: `own`, or those among the estimator's parameters."""
-        given = self.given_weights(estimator)
-        if given.get("is_unbalance") is not None:
-            given["is_unbalance"] = unbalance_weight(labels)
-        if given["scale_pos_weight"] is not None:
-            given["scale_pos_weight"] = positive_weight(given["scale_pos_weight"], labels)
+        given, classes = self.given_weights(estimator), [] if labels.classes is None else labels.classes.tolist()
+        for name in ("is_unbalance", "scale_pos_weight"):
+            value = given.get(name)
+            if value is not None and len(classes) != 2:
+                raise ValueError(f"{name}={value!r} is for two classes, and y has {len(classes)}. Use class_weight=.")
+            if value is not None:
+                given[name] = unbalance_weight(labels) if name == "is_unbalance" else {classes[1]: float(value)}
         return choose(own, given)
 
     def given_weights(self, estimator: Any) -> dict[str, Any]:
         """Return the estimator's parameters that weigh classes, None where they do not."""
-        raise NotImplementedError
 
     def check_loss(self, job: Job, objective: Any, num_class: Any) -> None:
         """Refuse losses that are not ours, weights of classes where there are none, and other numbers of classes."""
@@ -116,27 +116,16 @@ def watch(
         raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
 
     def score(raw_scores: NDArray[Any], data_set: Any) -> list[Evaluation]:
-        index = next(i for i, one in enumerate(data) if one is data_set)
-        return [job.score(index, raw_scores, metric) for metric in metrics]
+        y = next(y for one, (_, y) in zip(data, job.evaluation, strict=True) if one is data_set)
+        return [evaluate(job.obj, raw_scores, y, metric) for metric in metrics]
 
     return score
 
 
-def positive_weight(weight: Any, labels: Labels) -> dict[Any, float]:
-    """Turn ``scale_pos_weight`` into the weight of the second class.
-
-    Examples
-    --------
-    >>> from grbb_ext.labels import read_labels
-    >>> positive_weight(3.0, read_labels(["ham", "spam", None], "auto", None, None))
-    {'spam': 3.0}
-    """
-    assert labels.classes is not None
-    if labels.classes.size != 2:
-        raise ValueError(
-            f"scale_pos_weight={weight!r} is for two classes, and y has {labels.classes.size}. Use class_weight=."
-        )
-    return {labels.classes.tolist()[1]: float(weight)}
+def higher_is_better(obj: GRBBObjective, metric: Metric) -> bool:
+    """Return the direction of a metric; a function tells it with a score."""
+    zeros = np.zeros(obj.n_rows_ if obj.n_outputs_ == 1 else (obj.n_rows_, obj.n_outputs_))
+    return evaluate(obj, zeros, obj.y_, metric).higher_is_better
 
 
 def unbalance_weight(labels: Labels) -> dict[Any, float]:
@@ -149,8 +138,6 @@ def unbalance_weight(labels: Labels) -> dict[Any, float]:
     {1: 3.0}
     """
     assert labels.classes is not None
-    if labels.classes.size != 2:
-        raise ValueError(f"is_unbalance is for two classes, and y has {labels.classes.size}. Use class_weight=.")
     n_positive = float(np.sum(labels.targets))
     n_negative = labels.targets.size - n_positive
     if min(n_positive, n_negative) == 0:

@@ -98,7 +98,6 @@ _INTERNAL = {
     "objective": "Recipe check_raw_scores",
     "costs": "Groups Mask check_price shorten unknown_name",
     "forest": "column_categories",
-    "persistence": "FORMAT_VERSION Document NotPlainError from_plain read_folder sha256 to_plain write_folder",
     "estimators": "BoosterAdapter Job Task Trained",
     "adapters.xgboost": "ADAPTER",
     "adapters.lightgbm": "ADAPTER",

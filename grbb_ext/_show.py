@@ -9,7 +9,7 @@ import numpy as np
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[object]], below: str = "") -> str:
-    """Return a table as text, numbers to the right.
+    """Return a table as text, numbers to the right; without rows only what is below.
 
     Examples
     --------
@@ -20,6 +20,8 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[object]], below: s
     Two rows.
     """
     cells = [[str(cell) for cell in row] for row in rows]
+    if not cells:
+        return below
     width = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [all(_is_number(row[j]) for row in cells) for j in range(len(header))]
     lines = [
@@ -49,6 +51,20 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], below: s
     body = "".join(line("td", row) for row in cells)
     caption = f'<caption style="caption-side: bottom; text-align: left">{escape(below)}</caption>' if below else ""
     return f"<table>{caption}{head}<tbody>{body}</tbody></table>"
+
+
+class Shown:
+    """What prints as a table, and is one in a notebook too."""
+
+    def _table(self) -> tuple[Sequence[str], Iterable[Sequence[object]], str]:
+        """Return header, rows, and the text below."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return text_table(*self._table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
 
 
 def small_number(value: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from grbb_ext._checks import one_of
+from grbb_ext._options import one_of
 from grbb_ext.labels import encode, is_unlabeled, plain_array
 from grbb_ext.losses import SoftmaxLoss
 from grbb_ext.objective import GRBBObjective

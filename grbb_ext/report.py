@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import platform
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 
 from grbb_ext._show import html_table
 from grbb_ext.model_selection import CostCurve, HeldOut, held_out_predict
+from grbb_ext.persistence import versions_of
 from grbb_ext.plotting import CostCurveDisplay, EvidenceDisplay
 
 _PAGE = """<!DOCTYPE html>
@@ -77,7 +76,7 @@ def write_report(
         ("Evidence", _evidence(obj)),
         ("What it costs", _bill(model, X, curve)),
         ("What to label next", _next_labels(model, n_suggestions, label_price)),
-        ("Versions", _versions(model)),
+        ("Versions", _table((), versions_of(model.library_, model._adapter.version).items())),
     ]
     body = "".join(f"<h2>{name}</h2>{text}" for name, text in sections if text)
     target = Path(path)
@@ -240,13 +239,3 @@ def _next_labels(model: Any, k: int, price: float | None) -> str:
         plan = model.plan_labels(max(k, 2), price)
         text += f'<div class="wide">{plan._repr_html_()}</div>'
     return f"<p>Rows are counted from 0 in the table given to fit.</p>{text}"
-
-
-def _versions(model: Any) -> str:
-    lines = [("Python", platform.python_version())]
-    for name in ("grbb_ext", model.library_, "scikit-learn", "numpy", "scipy"):
-        try:
-            lines.append((name, version(name)))
-        except PackageNotFoundError:  # conda names some of them otherwise
-            lines.append((name, "unknown"))
-    return _table((), lines)

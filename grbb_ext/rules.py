@@ -26,8 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import finite_number, one_of
-from grbb_ext._spec import Spec
+from grbb_ext._options import Spec, finite_number, one_of
 from grbb_ext.losses import Floats, Loss
 
 Gradients: TypeAlias = tuple[Floats, Floats]

@@ -74,7 +74,7 @@ def test_the_check_reads_only_imports():
 
 # From the bottom to the top: a module may import from its own line and from those above it here.
 LAYERS = [
-    {"_progress", "_checks", "_spec", "_show"},
+    {"_progress", "_options", "_show"},
     {"table"},
     {"losses"},
     {"labels"},
@@ -184,7 +184,7 @@ def test_the_check_finds_private_imports(importer, source):
     [
         ("grbb_ext.teacher._graph", "from grbb_ext.teacher._targets import soft_targets"),
         ("grbb_ext.teacher", "from grbb_ext.teacher._targets import soft_targets"),
-        ("grbb_ext.teacher._graph", "from grbb_ext._spec import Spec"),
+        ("grbb_ext.teacher._graph", "from grbb_ext._options import Spec"),
         ("grbb_ext.teacher._graph", "from grbb_ext.graph import KNNGraph"),
         ("grbb_ext.adapters.lightgbm._estimator", "from grbb_ext.adapters.lightgbm import _params"),
         ("grbb_ext.adapters.lightgbm._estimator", "from grbb_ext.adapters._wrapped import Watch"),

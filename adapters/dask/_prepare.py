@@ -100,7 +100,7 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
         raise ValueError(f"graph must be an affinity, a spec, or one of {', '.join(map(repr, names))}; got {graph!r}.")
     graph = None if isinstance(graph, str) and graph == "auto" else graph
     asked = {name: settings.get(name) for name in ("rule", "preset")}
-    by_targets = asked["preset"] is None and isinstance(Recipe.part("rule", rule=asked["rule"]), Targets)
+    by_targets = asked["preset"] is None and isinstance(Recipe.parts(rule=asked["rule"])["rule"], Targets)
     if isinstance(graph, str) and graph == "anchors" and by_targets:
         raise ValueError("graph='anchors' is for rule='paper' and 'corrected': here a teacher learns from a sample.")
     if not by_targets and (graph is None or (isinstance(graph, str) and graph == "anchors")):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import lightgbm as lgb
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int
 from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._train import train
 from grbb_ext.adapters.lightgbm._trees import add_link, columns_of, read_trees
-from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
+from grbb_ext.estimators import Job, Task, Trained
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
 
@@ -39,8 +39,8 @@ class LightGBMAdapter(WrappedBooster):
     """LGBMClassifier and LGBMRegressor, trained by ``lightgbm.train``."""
 
     library = "lightgbm"
-    version: ClassVar[str] = lgb.__version__
-    model_file: ClassVar[str] = "model.txt"
+    version = lgb.__version__
+    model_file = "model.txt"
     of_task: ClassVar[dict[Task, type]] = {"classification": lgb.LGBMClassifier, "regression": lgb.LGBMRegressor}
     estimators: ClassVar[dict[str, type]] = {cls.__name__: cls for cls in (lgb.LGBMClassifier, lgb.LGBMRegressor)}
     losses: ClassVar[dict[Task, tuple[str | None, ...]]] = {
@@ -48,7 +48,7 @@ class LightGBMAdapter(WrappedBooster):
         "regression": (None, "regression", "regression_l2", "l2", "mean_squared_error", "mse"),
     }
     # LightGBM reads a category that it has not seen as missing.
-    unseen: ClassVar[Literal["error", "missing"]] = "missing"
+    unseen = "missing"
 
     def categorical(self, estimator: Any) -> list[Any]:
         """Return the columns that the parameter ``categorical_feature`` names."""
@@ -91,7 +91,7 @@ class LightGBMAdapter(WrappedBooster):
             params["feature_pre_filter"] = False
             make = partial(make, ones=True)
             dtrain = make(job.table)
-        watched = [make(part.table, dtrain) for part in job.evaluation]
+        watched = [make(part, dtrain) for part, _ in job.evaluation]
         patience = patience if patience and patience > 0 else None
         score = watch(job, watched, metrics, ("early_stopping_round", patience))
         history: dict[str, dict[str, list[float]]] = {}
@@ -195,7 +195,7 @@ class LightGBMAdapter(WrappedBooster):
         return params
 
 
-ADAPTER: BoosterAdapter = LightGBMAdapter()
+ADAPTER = LightGBMAdapter()
 
 
 def _threads(n_jobs: int | None) -> int:

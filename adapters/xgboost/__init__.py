@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.evaluation import Metric, evaluate
@@ -16,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.xgboost needs XGBoost: pip install 'grbb_ext[xgboost]'.") from error
 
-from grbb_ext.adapters._wrapped import Folds, refuse_keywords
+from grbb_ext.adapters._wrapped import Folds, higher_is_better, refuse_keywords
 from grbb_ext.adapters.xgboost._estimator import ADAPTER
 from grbb_ext.adapters.xgboost._miser import GreedyMiser, Strategy
 
@@ -118,7 +117,6 @@ def cv(
     """
     refuse_keywords(keywords, "nfold", "stratified", "shuffle", "metrics", "custom_metric", "fpreproc", "maximize")
     parts = Folds(obj, dtrain.num_row(), folds, groups, metric)
-    start = np.zeros(obj.n_rows_ if obj.n_outputs_ == 1 else (obj.n_rows_, obj.n_outputs_))
     return xgb.cv(
         {**params, "disable_default_eval_metric": 1},
         dtrain,
@@ -126,7 +124,7 @@ def cv(
         folds=parts.rows,
         obj=parts.gradients,
         custom_metric=lambda raw_scores, data: [one[:2] for one in parts.score(raw_scores, data)],
-        maximize=evaluate(obj, start, obj.y_, parts.metrics[-1]).higher_is_better,
+        maximize=higher_is_better(obj, parts.metrics[-1]),
         early_stopping_rounds=early_stopping_rounds,
         fpreproc=parts.prepare,
         **keywords,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from grbb_ext._checks import positive_int
-from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
+from grbb_ext._options import positive_int
+from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, higher_is_better, read_metrics, watch
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
-from grbb_ext.estimators import BoosterAdapter, Job, Task, Trained
+from grbb_ext.estimators import Job, Task, Trained
 from grbb_ext.table import Table
 
 # Named beside the callable, they put the link into the model: its file alone predicts probabilities.
@@ -24,8 +24,8 @@ class XGBoostAdapter(WrappedBooster):
     """XGBClassifier and XGBRegressor, trained by ``xgboost.train``."""
 
     library = "xgboost"
-    version: ClassVar[str] = xgb.__version__
-    model_file: ClassVar[str] = "model.ubj"
+    version = xgb.__version__
+    model_file = "model.ubj"
     of_task: ClassVar[dict[Task, type]] = {"classification": xgb.XGBClassifier, "regression": xgb.XGBRegressor}
     estimators: ClassVar[dict[str, type]] = {
         name: getattr(xgb, name)
@@ -37,7 +37,7 @@ class XGBoostAdapter(WrappedBooster):
         "regression": (None, "reg:squarederror"),
     }
     # XGBoost refuses a category that it has not seen.
-    unseen: ClassVar[Literal["error", "missing"]] = "error"
+    unseen = "error"
 
     def categorical(self, estimator: Any) -> list[int]:
         """Return the columns that ``feature_types`` calls categorical."""
@@ -62,13 +62,13 @@ class XGBoostAdapter(WrappedBooster):
         dtrain = _matrix(job.estimator, job.table, job.names)
         # Bins follow the weights, as in XGBClassifier; the gradients have them from the objective.
         dtrain.set_info(weight=job.weight, feature_weights=wrapped.get("feature_weights"))
-        watched = [_matrix(job.estimator, part.table, job.names) for part in job.evaluation]
+        watched = [_matrix(job.estimator, part, job.names) for part, _ in job.evaluation]
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
         score = watch(job, watched, metrics, ("early_stopping_rounds", patience))
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
         if patience is not None:
-            maximize = job.score(0, _zeros(job), metrics[-1]).higher_is_better
+            maximize = higher_is_better(job.obj, metrics[-1])
             callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=maximize))
 
         def gradients(raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -145,7 +145,7 @@ class XGBoostAdapter(WrappedBooster):
         return params
 
 
-ADAPTER: BoosterAdapter = XGBoostAdapter()
+ADAPTER = XGBoostAdapter()
 
 
 def _base_score(job: Job, asked: float | None) -> float:
@@ -157,12 +157,6 @@ def _base_score(job: Job, asked: float | None) -> float:
     if asked is not None and not 0 < asked < 1:
         raise ValueError(f"base_score={asked!r} must be a probability between 0 and 1.")
     return 0.5 if asked is None else asked
-
-
-def _zeros(job: Job) -> NDArray[np.float64]:
-    """Return raw scores of the first evaluation set, to ask a metric for its direction."""
-    n_rows = job.evaluation[0].table.n_rows
-    return np.zeros(n_rows if job.obj.n_outputs_ == 1 else (n_rows, job.obj.n_outputs_))
 
 
 def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None) -> xgb.DMatrix:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import xgboost as xgb
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int
 from grbb_ext.adapters._wrapped import PATIENCE, check_costs, end_for_costs
 from grbb_ext.adapters.xgboost._mask import ColumnMask, MaskedBooster, Settings, read_settings
 from grbb_ext.adapters.xgboost._probe import Prober, TreeReader, builtin_gradients

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int
 from grbb_ext.costs._engine import PriceEngine, exact_sum, needs_matrix
 from grbb_ext.costs._reading import Name, check_names, check_price, read_costs, read_csv, shorten, unknown_name
 from grbb_ext.costs._through import input_names, inputs_of_outputs, output_names
@@ -238,11 +238,7 @@ class FeatureCosts(PriceEngine):
                 f"{shorten(names)}. Correct the names, or keep part of the costs with costs.select(columns)."
             )
         missing = [i for i, key in enumerate(keys) if key not in self._index]
-        if missing and self.default is None:
-            raise ValueError(
-                f"No price for {shorten(names[i] for i in missing)}. Give one (0 if it is free), or "
-                "FeatureCosts(default=...) for all such columns."
-            )
+        self._check_priced([names[i] for i in missing])
         for i in missing:
             if keys[i] in self.sources:
                 raise ValueError(f"The column {names[i]!r} has no price, and a source has its name. Say what it needs.")
@@ -268,14 +264,7 @@ class FeatureCosts(PriceEngine):
         names = check_names((self.features[i] for i in chosen), "feature")
         if not names:
             raise ValueError("Select at least one feature.")
-        used = np.flatnonzero(self.union(np.isin(np.arange(self.n_features), chosen)))
-        return self._with(
-            features=names,
-            sources=tuple(self.sources[s] for s in used),
-            prices=self.prices[used],
-            needs=sp.csr_array(self.needs[chosen][:, used]),
-            bound=False,
-        )
+        return self._with_needs(names, self.needs[chosen], bound=False)
 
     def through(self, transformer: Any) -> FeatureCosts:
         """Let the prices follow the columns through a fitted transformer of scikit-learn.
@@ -318,22 +307,10 @@ class FeatureCosts(PriceEngine):
         bound = (self if self.default is not None else self._with(default=0.0)).bind(names or n_inputs)
         keys = range(n_inputs) if isinstance(self.features[0], int) else bound.features
         missing = [bound.features[i] for i in np.unique(needed.indices) if keys[i] not in self._index]
-        if missing and self.default is None:
-            raise ValueError(
-                f"No price for {shorten(missing)}. Give one (0 if it is free), or FeatureCosts(default=...) for all "
-                "such columns."
-            )
+        self._check_priced(missing)
         needs = sp.csr_array(needed @ bound.needs)
         needs.sort_indices()
-        used = np.unique(needs.indices)
-        return bound._with(
-            features=features,
-            sources=tuple(bound.sources[s] for s in used),
-            prices=bound.prices[used],
-            needs=sp.csr_array(needs[:, used]),
-            default=self.default,
-            bound=True,
-        )
+        return bound._with_needs(features, needs, default=self.default, bound=True)
 
     def sources_of(self, feature: Name) -> tuple[Name, ...]:
         """Return the sources that a feature needs."""
@@ -515,6 +492,19 @@ class FeatureCosts(PriceEngine):
         made = object.__new__(FeatureCosts)
         made._fill(**(vars(self) | changes))
         return made
+
+    def _with_needs(self, features: tuple[Name, ...], needs: sp.csr_array, **changes: Any) -> FeatureCosts:
+        """Make a copy with other features, and only the sources that they need."""
+        used = np.unique(needs.indices)
+        sources, needs = tuple(self.sources[s] for s in used), sp.csr_array(needs[:, used])
+        return self._with(features=features, sources=sources, prices=self.prices[used], needs=needs, **changes)
+
+    def _check_priced(self, missing: list[Name]) -> None:
+        if missing and self.default is None:
+            raise ValueError(
+                f"No price for {shorten(missing)}. Give one (0 if it is free), or FeatureCosts(default=...) for all "
+                "such columns."
+            )
 
     def _row(self, i: int) -> NDArray[np.intp]:
         """Return the positions of the sources of feature i."""

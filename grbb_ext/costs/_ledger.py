@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext._show import html_table, text_table
+from grbb_ext._show import Shown
 from grbb_ext.costs._engine import decimal, exact_sum
 from grbb_ext.costs._feature_costs import FeatureCosts
 from grbb_ext.costs._reading import Name, check_price, shorten
@@ -45,7 +45,7 @@ class Purchase:
     spent: float
 
 
-class Ledger:
+class Ledger(Shown):
     """What a model has bought so far, under a budget.
 
     Parameters
@@ -228,10 +228,8 @@ class Ledger:
         limit = "" if self.budget is None else f" of {self.budget:g}"
         return f"Ledger({self.used.sum()} of {self.used.size} features, {self.spent:g}{limit} spent)"
 
-    _HEADER = ("round", "features", "sources paid", "price", "total")
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        return [
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
+        lines: list[tuple[str, ...]] = [
             (
                 "before" if line.round < 0 else str(line.round + 1),
                 shorten(line.features),
@@ -241,16 +239,9 @@ class Ledger:
             )
             for line in self.history
         ]
-
-    def _summary(self) -> str:
         limit = "." if self.budget is None else f", {self.remaining:g} left of the budget of {self.budget:g}."
-        return f"{self.used.sum()} of {self.used.size} features bought for {self.spent:g}{limit}"
-
-    def __str__(self) -> str:
-        return text_table(self._HEADER, self._lines(), self._summary()) if self.history else self._summary()
-
-    def _repr_html_(self) -> str:
-        return html_table(self._HEADER, self._lines(), self._summary())
+        below = f"{self.used.sum()} of {self.used.size} features bought for {self.spent:g}{limit}"
+        return ("round", "features", "sources paid", "price", "total"), lines, below
 
     def _new_sources(self, features: Any) -> NDArray[np.bool_]:
         return self.costs.union(self.costs._mask(features)[1]) & ~self.paid

@@ -12,7 +12,7 @@ from typing import Any, TextIO, TypeAlias
 
 import numpy as np
 
-from grbb_ext._checks import finite_number
+from grbb_ext._options import finite_number
 from grbb_ext.costs._engine import needs_matrix
 
 Name: TypeAlias = str | int

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from grbb_ext._spec import Spec
+from grbb_ext._options import Spec
 from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._job import BoosterAdapter, Job, adapter_named, adapter_of, check_callbacks
 from grbb_ext.estimators._persistence import SavedModel
@@ -95,7 +95,7 @@ class GRBBModel(SavedModel):
                 nested.setdefault(name, {})[field] = params.pop(key)
         super().set_params(**params)
         for name, fields in nested.items():
-            spec = Recipe.part(name, **{part: getattr(self, part) for part in _SPECS})
+            spec = Recipe.parts(**{part: getattr(self, part) for part in _SPECS})[name]
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
@@ -151,6 +151,7 @@ class GRBBModel(SavedModel):
         )
         trained = adapter.train(
             Job(
+                task=self._task,
                 estimator=estimator,
                 obj=self.objective_,
                 table=table,

@@ -7,16 +7,15 @@ import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.costs import FeatureCosts, Ledger
-from grbb_ext.evaluation import Evaluation, Metric, evaluate
 from grbb_ext.labels import Labels
 from grbb_ext.objective import GRBBObjective
-from grbb_ext.table import Table
+from grbb_ext.table import Table, Unseen
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
@@ -43,27 +42,13 @@ _CLASS_OF_TASK: dict[Task, dict[str, str]] = {
 
 
 @dataclass(frozen=True)
-class EvaluationSet:
-    """Rows on which training is watched.
-
-    Attributes
-    ----------
-    table : Table
-        The labelled rows.
-    y : ndarray
-        Their labels, as the user gave them.
-    """
-
-    table: Table
-    y: NDArray[Any]
-
-
-@dataclass(frozen=True)
 class Job:
     """A training.
 
     Attributes
     ----------
+    task : {"classification", "regression"}
+        What is learned.
     estimator : object
         The wrapped estimator, whose parameters drive the training.
     obj : GRBBObjective
@@ -76,8 +61,8 @@ class Job:
         Weights of the rows, as the user gave them. The objective holds them too; XGBoost's bins need them.
     start : float
         Raw score before the first tree.
-    evaluation : sequence of EvaluationSet
-        Rows to watch.
+    evaluation : sequence of (Table, ndarray)
+        Labelled rows to watch, and their labels as the user gave them.
     callbacks : sequence
         Callbacks of the library.
     costs, mu, budget
@@ -88,28 +73,20 @@ class Job:
         The model to continue. Its scores are the start.
     """
 
+    task: Task
     estimator: Any
     obj: GRBBObjective
     table: Table
     names: tuple[str, ...] | None
     weight: NDArray[np.float64] | None = None
     start: float = 0.0
-    evaluation: Sequence[EvaluationSet] = ()
+    evaluation: Sequence[tuple[Table, NDArray[Any]]] = ()
     callbacks: Sequence[Any] = ()
     costs: FeatureCosts | None = None
     mu: float = 0.0
     budget: float | None = None
     seed: int | None = None
     init_model: Any = None
-
-    @property
-    def task(self) -> Task:
-        """What is learned."""
-        return "regression" if self.obj.classes_ is None else "classification"
-
-    def score(self, index: int, raw_scores: NDArray[Any], metric: Metric) -> Evaluation:
-        """Score raw predictions of an evaluation set by the name of a metric, or by a function of (y, prediction)."""
-        return evaluate(self.obj, raw_scores, self.evaluation[index].y, metric)
 
 
 @dataclass(frozen=True)
@@ -140,25 +117,16 @@ class Trained:
 class BoosterAdapter(Protocol):
     """What :mod:`grbb_ext.estimators` asks of a library. Adapters hold no state: one instance serves all models."""
 
-    @property
-    def library(self) -> str:
-        """Name of the library, ``"lightgbm"`` or ``"xgboost"``."""
-
-    @property
-    def version(self) -> str:
-        """Its version."""
-
-    @property
-    def model_file(self) -> str:
-        """Name of its model file in a saved folder."""
-
-    @property
-    def estimators(self) -> Mapping[str, type]:
-        """The estimators that can be wrapped, by name."""
-
-    @property
-    def unseen(self) -> Literal["error", "missing"]:
-        """What the library does with a category that it has not seen."""
+    #: Name of the library, ``"lightgbm"`` or ``"xgboost"``.
+    library: ClassVar[str]
+    #: Its version.
+    version: ClassVar[str]
+    #: Name of its model file in a saved folder.
+    model_file: ClassVar[str]
+    #: The estimators that can be wrapped, by name.
+    estimators: ClassVar[Mapping[str, type]]
+    #: What the library does with a category that it has not seen.
+    unseen: ClassVar[Unseen]
 
     def check_type(self, estimator: Any, task: Task) -> None:
         """Refuse estimators for other tasks and for clusters with a TypeError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -11,21 +10,22 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from grbb_ext._spec import Spec
+from grbb_ext._options import Spec
 from grbb_ext.costs import FeatureCosts, Ledger
 from grbb_ext.estimators._job import BoosterAdapter, adapter_named
 from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
 from grbb_ext.persistence import (
+    LIBRARY_OF_FILE,
     Document,
     ModelFileError,
     NotPlainError,
     from_plain,
     read_folder,
     to_plain,
+    versions_of,
     write_folder,
 )
 from grbb_ext.table import Schema, Table
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from grbb_ext.estimators import GRBBClassifier, GRBBRegressor
 
 _TASKS = {"classification": "GRBBClassifier", "regression": "GRBBRegressor"}
-_LIBRARY_OF_FILE = {"model.txt": "lightgbm", "model.ubj": "xgboost"}
 
 
 # Caches, and parameters of LightGBM that name files and machines: a fit would read, write, execute or call them. They
@@ -107,7 +106,8 @@ class SavedModel(RowReader):
                 UserWarning,
                 stacklevel=2,
             )
-        write_folder(path, adapter.model_file, adapter.to_bytes(self.booster_), content, _versions(adapter))
+        versions = versions_of(adapter.library, adapter.version)
+        write_folder(path, adapter.model_file, adapter.to_bytes(self.booster_), content, versions)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -182,7 +182,7 @@ def load(path: str | PathLike[str]) -> GRBBClassifier | GRBBRegressor:
 
 def restore(cls: Any, document: Document, model: bytes, path: str | PathLike[str]) -> Any:
     """Make the estimator that a saved model describes; `path` is for messages."""
-    task, library = document.content.get("task"), _LIBRARY_OF_FILE[document.model_file]
+    task, library = document.content.get("task"), LIBRARY_OF_FILE[document.model_file]
     if not isinstance(task, str) or task not in _TASKS or document.content.get("library") != library:
         raise ModelFileError(f"{str(path)!r} is not the model of a classifier or regressor.")
     if task != cls._task:
@@ -321,15 +321,14 @@ def _is_history(value: Any) -> bool:
     )
 
 
-def _is_number_or_none(value: Any) -> bool:
-    return value is None or _is_number(value)
-
-
 def _is_evidence(value: Any) -> bool:
     """Whether a dict holds names, numbers and weights of experts, all as many, and powers with their shares."""
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields(Evidence)}:
         return False
-    if not (_is_list(value["experts"], _is_text) and _is_list(value["log_likelihood"], _is_number_or_none)):
+    if not (
+        _is_list(value["experts"], _is_text)
+        and _is_list(value["log_likelihood"], lambda one: one is None or _is_number(one))
+    ):
         return False
     if not all(_is_list(value[name], _is_number) for name in ("weight", "powers", "shares")):
         return False
@@ -459,15 +458,3 @@ def _plain(value: Any, what: str) -> Any:
         return to_plain(value)
     except NotPlainError as error:
         raise ValueError(f"{what} cannot be saved: {error}. Turn them into text before fit, or use pickle.") from error
-
-
-def _versions(adapter: BoosterAdapter) -> dict[str, str]:
-    import grbb_ext  # which imports this module before it knows its version
-
-    return {
-        "grbb_ext": grbb_ext.__version__,
-        adapter.library: adapter.version,
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }

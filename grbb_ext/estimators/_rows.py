@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from grbb_ext.estimators._job import EvaluationSet, Task
+from grbb_ext.estimators._job import Task
 from grbb_ext.labels import is_unlabeled, read_classes, read_numbers
 from grbb_ext.table import Schema, Table, Unseen, read_table
 
@@ -124,7 +124,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         check_consistent_length(table.values, labels)
         return table, labels, np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
 
-    def _evaluation_sets(self, eval_set: Any) -> list[EvaluationSet]:
+    def _evaluation_sets(self, eval_set: Any) -> list[tuple[Table, NDArray[Any]]]:
         """Return the labelled rows of each pair (X, y)."""
         if eval_set is None:
             return []
@@ -137,7 +137,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
             table, labels, rows = self._read_labeled(X, y)
             if not rows.size:
                 raise ValueError("A set of eval_set has no labelled row: watch rows that have labels.")
-            sets.append(EvaluationSet(table.take(rows), labels[rows]))
+            sets.append((table.take(rows), labels[rows]))
         return sets
 
     @property

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import one_of, positive_int
-from grbb_ext._spec import Spec
+from grbb_ext._options import Spec, one_of, positive_int
 from grbb_ext.graph._affinity import Weights, edge_weights
 from grbb_ext.graph._neighbors import Index, Method, nearest_neighbors
 from grbb_ext.table import DistanceSpace, Matrix, Scale, read_table

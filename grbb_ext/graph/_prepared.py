@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int, read_spec
 from grbb_ext._progress import one_thread_of_blas
-from grbb_ext._spec import read_spec
 from grbb_ext.graph._affinity import check_graph
 from grbb_ext.graph._knn import KNNGraph, NeighborLists
 from grbb_ext.table import DistanceSpace, Matrix, Table, read_table, row_keys
@@ -264,13 +263,11 @@ def prepare_graph(
         raise ValueError("Pass X, or a ready affinity as graph=.")
     if graph.n_neighbors >= table.n_rows:
         graph = graph.replace(n_neighbors=max(1, table.n_rows - 1))
-    extra: dict[str, Any] = {}
+    settings: dict[str, Any] = {"scale": graph.scale, "warn_missing": warn_missing}
     if isinstance(graph, TableGraph):
-        extra = {"categories": "only without numbers"}
+        settings["categories"] = "only without numbers"
         if graph.metric == "euclidean":
-            scores = graph.normal_scores and graph.scale is not None
-            extra |= {"normal_scores": scores, "n_components": graph.n_components}
-    settings = {"scale": graph.scale, "warn_missing": warn_missing, **extra}
+            settings |= {"normal_scores": graph.normal_scores, "n_components": graph.n_components}
     with one_thread_of_blas():
         space = DistanceSpace.fit(table, **settings)
         points = space(table, n_jobs, verbose)

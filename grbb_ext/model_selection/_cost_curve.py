@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext._progress import progress
@@ -19,7 +19,8 @@ from grbb_ext.forest import Forest
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._curve import CostCurve
 from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, take_rows
-from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, share_graph
+from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, share_graph
+from grbb_ext.table import column_names
 
 DEFAULT_MUS = (0.0, *(4.0**k for k in range(-5, 5)))
 
@@ -47,7 +48,7 @@ def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCur
     unlabeled = getattr(estimator, "unlabeled", np.nan)
     rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
     scorer, name = _scorer(scoring, estimator, unlabeled)
-    fit = _staged(estimator, scorer, take_rows(X, rows), take_rows(y, rows))
+    fit = _staged(scorer, estimator, take_rows(X, rows), take_rows(y, rows))
     return _curve([{"mu": float(estimator.mu)}], [[fit]], score_name=name)
 
 
@@ -208,17 +209,9 @@ def cost_curve(
     shared = share_graph(model, X)
     # A fold may miss some classes.
     known = {"classes": np.unique(plain_array(labels[labeled]))} if is_classifier(model) else {}
-
-    def rows(at: NDArray[np.intp], *columns: Any) -> list[Any]:
-        return [None if column is None else take_rows(column, at) for column in columns]
-
+    data, work = (X, y, sample_weight), partial(_staged, scorer)
     fits = [
-        Parallel(n_jobs=n_jobs)(
-            delayed(_one_fit)(
-                clone(shared).set_params(**setting), rows(train, X, y, sample_weight), known, rows(test, X, y), scorer
-            )
-            for train, test in folds
-        )
+        fit_in_folds(clone(shared).set_params(**setting), folds, data, known, work, n_jobs)
         for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
     ]
     if model.estimator is None:  # name the booster that was found installed, so that its rounds can be set
@@ -263,11 +256,7 @@ class _Fit(NamedTuple):
     model: Any
 
 
-def _one_fit(model: Any, training: list[Any], known: dict[str, Any], test: list[Any], scorer: Any) -> _Fit:
-    return _staged(model.fit(*training, **known), scorer, *test)
-
-
-def _staged(model: Any, scorer: Any, X: Any, y: Any) -> _Fit:
+def _staged(scorer: Any, model: Any, X: Any, y: Any) -> _Fit:
     """Score a fitted model after each of its rounds."""
     name = "predict_proba" if is_classifier(model) else "predict"
     # A model without trees is one stage.
@@ -314,8 +303,7 @@ def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | No
     if isinstance(budgets, Integral):
         costs = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
         if X is not None and not costs.bound:  # a default price is that of columns of X
-            names = getattr(X, "column_names", getattr(X, "columns", None))
-            costs = costs.bind(np.shape(X)[1] if names is None else [str(name) for name in names])
+            costs = costs.bind(column_names(X) or np.shape(X)[1])
         budgets = costs.budgets(int(budgets))
     if mus is None and budgets is None:
         mus = DEFAULT_MUS

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.base import is_classifier
 
 from grbb_ext.labels import plain_array
-from grbb_ext.model_selection._scorer import labeled_rows, take_rows
-from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, share_graph
+from grbb_ext.model_selection._scorer import labeled_rows
+from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, share_graph
 
 
 class HeldOut(NamedTuple):
@@ -94,21 +93,13 @@ def held_out_predict(
     split = cv if isinstance(cv, SemiSupervisedSplit) else SemiSupervisedSplit(cv, unlabeled=unlabeled, **stratify)
     shared = share_graph(model, X)
     folds = list(split.split(X, y, groups))
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_one_fold)(
-            clone(shared),
-            [None if column is None else take_rows(column, train) for column in (X, y, sample_weight)],
-            {} if classes is None else {"classes": classes},  # a fold may miss some
-            take_rows(X, test),
-        )
-        for train, test in folds
-    )
+    known = {} if classes is None else {"classes": classes}  # a fold may miss some
+    found = fit_in_folds(shared, folds, (X, y, sample_weight), known, _predicted, n_jobs)
     rows = np.concatenate([test for _, test in folds])
     order = np.argsort(rows, kind="stable")
     rows = rows[order]
     return HeldOut(rows, plain_array(values[rows]), np.concatenate(found)[order], classes)
 
 
-def _one_fold(model: Any, training: list[Any], known: dict[str, Any], X: Any) -> NDArray[np.float64]:
-    model.fit(*training, **known)
-    return np.asarray(model.predict_proba(X) if known else model.predict(X), dtype=np.float64)
+def _predicted(model: Any, X: Any, y: Any) -> NDArray[np.float64]:
+    return np.asarray(model.predict_proba(X) if is_classifier(model) else model.predict(X), dtype=np.float64)

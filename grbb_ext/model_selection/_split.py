@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,8 +18,9 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
-from grbb_ext._checks import one_of, positive_int
+from grbb_ext._options import one_of, positive_int
 from grbb_ext.graph import SharedGraph
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
@@ -279,6 +280,38 @@ def share_graph(estimator: Any, X: Any) -> Any:
         return model
     settings = {"categorical_features": model.categorical_features, "n_jobs": model.n_jobs}
     return model.set_params(graph=SharedGraph(X, recipe.graph, verbose=bool(model.verbose), **settings))
+
+
+def fit_in_folds(
+    model: Any, folds: list[tuple[Indices, Indices]], data: Sequence[Any], known: dict[str, Any], work: Any, n_jobs: int
+) -> list[Any]:
+    """Fit a copy of a model in each fold, and return ``work(fitted, X, y)`` of its test rows.
+
+    Parameters
+    ----------
+    model : estimator
+        Not fitted; it is not changed.
+    folds : list of pairs (train, test)
+        Rows of each fold.
+    data : sequence of X, y and sample_weight
+        All rows; weights may be None.
+    known : dict
+        Further arguments of ``fit``.
+    work : callable
+        What to do with the fitted copies; it pickles.
+    n_jobs : int
+        Fits at a time.
+    """
+
+    def rows(at: Indices) -> list[Any]:
+        return [None if column is None else take_rows(column, at) for column in data]
+
+    fits = (delayed(_one_fold)(clone(model), rows(train), known, rows(test)[:2], work) for train, test in folds)
+    return list(Parallel(n_jobs=n_jobs)(fits))
+
+
+def _one_fold(model: Any, training: list[Any], known: dict[str, Any], test: list[Any], work: Any) -> Any:
+    return work(model.fit(*training, **known), *test)
 
 
 def copy_model(estimator: Any, *parameters: str) -> Any:

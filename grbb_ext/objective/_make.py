@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._checks import one_of
+from grbb_ext._options import one_of, read_spec
 from grbb_ext._progress import timed, warn_caller
-from grbb_ext._spec import read_spec
 from grbb_ext.graph import (
     GRAPHS,
     KNNGraph,
@@ -99,7 +98,7 @@ class Recipe:
         preset, lam, class_weight, random_state
             As in :func:`grbb_objective`.
         **asked
-            What :meth:`part` takes.
+            What :meth:`parts` takes.
 
         Examples
         --------
@@ -111,7 +110,7 @@ class Recipe:
         if preset == "paper":
             _refuse_beside_preset(asked)
             asked["rule"] = asked.get("rule") or "paper"
-        rule, propagation = cls.part("rule", **asked), cls.part("propagation", **asked)
+        rule, propagation, graph, teacher = cls.parts(**asked).values()
         if lam is not None:
             rule = rule.replace(lam=lam)
         if isinstance(rule, Laplacian) and rule.lam == 0:
@@ -123,41 +122,38 @@ class Recipe:
             )
         if asked.get("teacher") is not None and not isinstance(rule, Targets):
             raise ValueError(f"rule={rule.name!r} has no teacher: leave teacher out, or use rule='targets'.")
-        graph = cls.part("graph", **asked)
         if isinstance(graph, TableGraph):
             if isinstance(rule, Labeled) and isinstance(graph, RefinedGraph):
                 raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
             if not (isinstance(rule, Targets) and isinstance(propagation, Smooth)):
                 # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
                 graph = graph.replace(max_nodes=None)
-        return cls(rule, propagation, graph, cls.part("teacher", **asked), class_weight, random_state)
+        return cls(rule, propagation, graph, teacher, class_weight, random_state)
 
     @staticmethod
-    def part(name: str, *, graph: Any = None, teacher: Any = None, propagation: Any = None, rule: Any = None) -> Any:
-        """Return what one of the options stands for, whether or not it goes with the others.
+    def parts(*, graph: Any = None, teacher: Any = None, propagation: Any = None, rule: Any = None) -> dict[str, Any]:
+        """Return what the options stand for, by name, whether or not they go together.
 
         Examples
         --------
-        >>> Recipe.part("graph", rule="paper").weights, Recipe.part("rule", rule="laplacian")
+        >>> Recipe.parts(rule="paper")["graph"].weights, Recipe.parts(rule="laplacian")["rule"]
         ('binary', Laplacian(lam=0.0))
         """
-        if name == "teacher":
-            if isinstance(teacher, Teacher):
-                return teacher
-            teacher = Committee(experts=tuple(teacher)) if isinstance(teacher, list | tuple) else teacher
-            asked = "committee" if teacher is None else teacher
-            return read_spec(asked, TEACHERS, Committee, "teacher", " or a fitted Teacher")
         spec = read_spec("targets" if rule is None else rule, RULES, RuleSpec, "rule")
-        if name == "rule":
-            return spec
-        if name == "propagation":
-            asked = propagation if propagation is not None else spec.propagation or "harmonic"
-            return read_spec(asked, PROPAGATIONS, PropagationSpec, "propagation")
+        asked = propagation if propagation is not None else spec.propagation or "harmonic"
+        operator = read_spec(asked, PROPAGATIONS, PropagationSpec, "propagation")
+        if isinstance(teacher, list | tuple):
+            teacher = Committee(experts=tuple(teacher))
+        if not isinstance(teacher, Teacher):
+            asked = "committee" if teacher is None else teacher
+            teacher = read_spec(asked, TEACHERS, Committee, "teacher", " or a fitted Teacher")
         if graph is None or (isinstance(spec, Paper) and isinstance(graph, str) and graph == "knn"):
             graph = spec.graph
-        if isinstance(graph, str) and graph not in _GRAPHS:
-            raise ValueError(f"graph must be 'table', 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
-        return _GRAPHS[graph] if isinstance(graph, str) else graph
+        if isinstance(graph, str):
+            if graph not in _GRAPHS:
+                raise ValueError(f"graph must be 'table', 'knn', 'refined', a KNNGraph or an affinity, got {graph!r}.")
+            graph = _GRAPHS[graph]
+        return {"rule": spec, "propagation": operator, "graph": graph, "teacher": teacher}
 
     @property
     def needs_graph(self) -> bool:
@@ -281,17 +277,18 @@ def grbb_objective(
     seconds: dict[str, float] = {}
     with timed(seconds, "table"):
         table = None if X is None else read_table(X)
-    if table is not None and table.n_rows != labels.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
+        if table is not None and table.n_rows != labels.n_rows:
+            raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows}: they must match, row by row.")
     if graph is None and labels.labeled.size == labels.n_rows and isinstance(recipe.graph, TableGraph):
         recipe = replace(recipe, graph=_GRAPHS["knn"])  # without unlabelled rows nothing is propagated
     prepared = PreparedGraph(labels.n_rows, table=table, n_jobs=n_jobs, verbose=verbose)
     if recipe.needs_graph or not isinstance(recipe.graph, KNNGraph | SharedGraph):
         # An estimator has read X already, and documents what becomes of missing values.
         warn = not isinstance(X, Table)
-        settings: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose, "warn_missing": warn}
         with timed(seconds, "graph"):
-            prepared = prepare_graph(recipe.graph, table, labels.n_rows, **settings)
+            prepared = prepare_graph(
+                recipe.graph, table, labels.n_rows, n_jobs=n_jobs, verbose=verbose, warn_missing=warn
+            )
     return assemble(recipe, labels, weight, prepared, seconds)
 
 

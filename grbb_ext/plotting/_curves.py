@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from grbb_ext._checks import one_of
+from grbb_ext._options import one_of
 from grbb_ext.model_selection import CostCurve, cost_curve, staged_curve
 
 Axis = Literal["cost", "rounds"]

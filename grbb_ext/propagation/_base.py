@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grbb_ext._options import Spec
 from grbb_ext._progress import in_threads, row_blocks
-from grbb_ext._spec import Spec
 from grbb_ext.graph import check_graph, reachable_rows
 from grbb_ext.propagation._solvers import ILL_CONDITIONED, ConjugateGradientSolver, DirectSolver, SolverError
 
@@ -217,10 +217,10 @@ class Propagation(ABC):
 
     def _each_block(self, work: Callable[[slice], None], description: str, blocks: list[slice] | None = None) -> None:
         """Do `work` on blocks of labelled columns, on all cores: the sparse kernels release the interpreter."""
-        width = COLUMNS_PER_BLOCK * (2 if _DIRECT_UP_TO < self.n_rows <= _WIDE_UP_TO else 1)
-        blocks = row_blocks(self.labeled.size, width) if blocks is None else blocks
         # SuperLU is fast at the sizes it is chosen for and keeps its state in the factor: it stays on one thread.
         n_jobs = 1 if self._direct else self.n_jobs
+        width = COLUMNS_PER_BLOCK * (2 if _DIRECT_UP_TO < self.n_rows <= _WIDE_UP_TO else 1)
+        blocks = row_blocks(self.labeled.size, width) if blocks is None else blocks
         in_threads(work, blocks, n_jobs=n_jobs, description=description, verbose=self.verbose)
 
     @property

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import MiniBatchKMeans
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int
 from grbb_ext._progress import row_blocks
 from grbb_ext.graph import KNNGraph, NodeIndex, edge_weights
 from grbb_ext.propagation._base import Propagation, PropagationSpec

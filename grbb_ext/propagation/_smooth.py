@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from grbb_ext._checks import positive_int
+from grbb_ext._options import positive_int
 from grbb_ext._progress import row_blocks
 from grbb_ext.graph import normalized_laplacian
 from grbb_ext.propagation._base import COLUMNS_PER_BLOCK, Apply, Propagation, PropagationSpec

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext._checks import finite_number
+from grbb_ext._options import Spec, finite_number
 from grbb_ext._progress import in_threads, one_thread_of_blas, row_blocks, timed
-from grbb_ext._spec import Spec
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import Propagation, PropagationSpec, SmoothPropagation

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grbb_ext._show import html_table, small_number, text_table
+from grbb_ext._show import Shown, small_number
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import lam_in_use
 from grbb_ext.variance._prediction_variance import prediction_variance
@@ -50,7 +50,7 @@ class LabelCurve:
 
 
 @dataclass(frozen=True)
-class LabelPlan:
+class LabelPlan(Shown):
     """What labels are worth.
 
     Attributes
@@ -85,12 +85,6 @@ class LabelPlan:
             (str(n), f"{n * self.price:g}", *(f"{curve.variance[n]:.3g}" for curve in self.curves)) for n in counts
         ]
         return ("more labels", "price", *names), lines, self.recommendation
-
-    def __str__(self) -> str:
-        return text_table(*self._table())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table())
 
     def plot(self, ax: Any = None) -> Any:
         """Draw variance against the number of labels, one line for each feature budget.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
-from grbb_ext._checks import one_of, positive_int
+from grbb_ext._options import one_of, positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import Curvature, Curvatures, curvatures, lam_in_use, prior_of

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
-from grbb_ext._checks import one_of, positive_int
-from grbb_ext._show import html_table, small_number, text_table
+from grbb_ext._options import one_of, positive_int
+from grbb_ext._show import Shown, small_number
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.propagation import Smooth, SmoothPropagation
@@ -132,7 +132,7 @@ def spread_out(columns: Any, labeled: Index, candidates: Index, k: int, random: 
 
 
 @dataclass(frozen=True)
-class LabelSuggestions:
+class LabelSuggestions(Shown):
     """Rows to label, in order.
 
     Attributes
@@ -166,12 +166,6 @@ class LabelSuggestions:
         ]
         below = f"Chosen by {self.strategy!r} among {self.n_candidates} unlabelled rows. {self.message}".strip()
         return ("order", "row", "lowers the mean variance by"), lines, below
-
-    def __str__(self) -> str:
-        return text_table(*self._table())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._table())
 
 
 def suggest_labels(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grbb_ext import FeatureCosts
-from grbb_ext._spec import Spec
+from grbb_ext._options import Spec
 from grbb_ext.persistence import NotPlainError, from_plain, to_plain
 
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from grbb_ext.persistence import FORMAT_VERSION, Document, ModelFileError, _folder, read_folder, write_folder
-from grbb_ext.persistence._document import _checksum
+from grbb_ext import persistence as _folder
+from grbb_ext.persistence import FORMAT_VERSION, Document, ModelFileError, _checksum, read_folder, write_folder
 
 CONTENT = {"task": "classification", "classes": [0, 1]}
 VERSIONS = {"grbb_ext": "0.1.0"}
