@@ -26,7 +26,6 @@ from grbb_ext import FeatureCosts, KNNGraph, RefinedGraph, UnreachableRowsWarnin
 from grbb_ext.adapters.dask import WorkerLostError, _lost, predict, train
 from grbb_ext.adapters.dask import _prepare as _dask_prepare
 from grbb_ext.adapters.dask._lost import naming_the_lost
-from grbb_ext.adapters.dask._parts import read_parts
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.losses import LogisticLoss
 from grbb_ext.propagation import PROPAGATIONS, AnchorNodes
@@ -212,18 +211,7 @@ def test_regression(client):
 
 def prepared(client, X, y, W, **settings):
     """Return what train() makes before the first round."""
-    return _dask_prepare.prepare_operator(
-        read_parts(client, X),
-        y,
-        _dask_prepare.read_recipe(W, settings),
-        graph=W,
-        row_ids=None,
-        sample_weight=None,
-        n_anchors=50,
-        storage="workers",
-        n_jobs=1,
-        verbose=False,
-    )
+    return _dask_prepare.prepare(client, X, y, _dask_prepare.read_recipe(W, settings), W, settings)
 
 
 @pytest.mark.parametrize("rule", ["paper", "corrected"])
