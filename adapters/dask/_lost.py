@@ -11,7 +11,7 @@ import time
 from asyncio import CancelledError
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Self
 
 import distributed
 import xgboost as xgb
@@ -151,14 +151,25 @@ async def _stop_tracker(pid: int, seconds: float) -> None:
         _trackers[pid].kill()
 
 
-class _TrackerApart:
-    """The client, but for the one thing that ``xgboost.dask.train`` runs on the scheduler: its tracker."""
+class TrackerApart:
+    """A client with which ``xgboost.dask.train`` has its tracker in a process of its own, inside a ``with`` block.
+
+    XGBoost runs the tracker, to which workers connect before the first round, in the scheduler, and so in the process
+    of the caller where that has made a LocalCluster. It throws in a thread of C++ if it cannot send to a worker that
+    died meanwhile, which ends the process; and it waits forever for a worker that died before it connected, and others
+    wait with it. There is no setting for that: here is all of the client but for the one method that XGBoost calls.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    """
 
     def __init__(self, client: distributed.Client) -> None:
-        self._client, self.pids = client, list[int]()
+        self._client, self._pids = client, list[int]()
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:
+    def __class__(self) -> type:  # which XGBoost checks
         return type(self._client)
 
     def __getattr__(self, name: str) -> Any:
@@ -166,25 +177,15 @@ class _TrackerApart:
 
     async def run_on_scheduler(
         self, start: Any, n_workers: int, of_scheduler: Any, of_user: Any, timeout: Any = None, *more: Any
-    ) -> dict[str, Any]:
+    ) -> Any:
+        """Start a tracker, as XGBoost asks for one; return what workers have to know of it."""
         pid, args = await self._client.run_on_scheduler(_start_tracker, n_workers, of_scheduler, of_user, timeout)
-        self.pids.append(pid)
-        return cast(dict[str, Any], args)
+        self._pids.append(pid)
+        return args
 
+    def __enter__(self) -> Self:
+        return self
 
-@contextmanager
-def tracker_apart(client: distributed.Client) -> Iterator[distributed.Client]:
-    """Yield a client with which ``xgboost.dask.train`` has its tracker in a process of its own.
-
-    XGBoost runs the tracker, to which workers connect before the first round, in the scheduler, and so in the process
-    of the caller where that has made a LocalCluster. It throws in a thread of C++ if it cannot send to a worker that
-    died meanwhile, which ends the process; and it waits forever for a worker that died before it connected, and others
-    wait with it.
-    """
-    apart, patience = _TrackerApart(client), 0.0
-    try:
-        yield cast(distributed.Client, apart)
-        patience = 5.0
-    finally:
-        for pid in apart.pids:
-            client.run_on_scheduler(_stop_tracker, pid, patience)
+    def __exit__(self, failed: type[BaseException] | None, *about: Any) -> None:
+        for pid in self._pids:
+            self._client.run_on_scheduler(_stop_tracker, pid, 5.0 if failed is None else 0.0)

@@ -12,7 +12,7 @@ import numpy as np
 from xgboost import dask as xgb_dask
 
 from grbb_ext.adapters.dask._labels import evaluation_fields, metric_name
-from grbb_ext.adapters.dask._lost import holders_of, naming_the_lost, tracker_apart
+from grbb_ext.adapters.dask._lost import TrackerApart, holders_of, naming_the_lost
 from grbb_ext.adapters.dask._model import Model, connected, name_classes
 from grbb_ext.adapters.dask._objective import CostedTraining
 from grbb_ext.adapters.dask._parts import read_parts, with_categories
@@ -169,7 +169,7 @@ def train(
             prices = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
             costed = [CostedTraining(objective, prices, miser)]
-        with naming_the_lost(client, workers | needed, needed), tracker_apart(client) as apart:
+        with naming_the_lost(client, workers | needed, needed), TrackerApart(client) as apart:
             result = xgb_dask.train(
                 apart,
                 full,
