@@ -59,7 +59,7 @@ def collect_labels(
         Their features, where asked for.
     """
     nothing = [None] * len(parts.pieces)
-    found = parts.client.map(
+    collected = parts.collect(
         _labeled,
         y,
         ids,
@@ -67,9 +67,7 @@ def collect_labels(
         parts.pieces if with_features else nothing,
         schema=parts.schema,
         unlabeled=np.nan if loss == "squared_error" else unlabeled,
-        pure=False,
     )
-    collected = parts.client.gather(found)
     id_l: Ids = np.concatenate([some[0] for some in collected])
     order = np.argsort(id_l, kind="stable")
     id_l = id_l[order]
@@ -122,8 +120,8 @@ def metric_name(asked: str, labels: Labels) -> str:
 
 def evaluation_fields(parts: Parts, y: Any, labels: Labels) -> dict[str, Any]:
     """Return labels and weights of an evaluation set as XGBoost takes them: rows without a label weigh 0."""
-    blocks = parts.client.map(_evaluated, parts.align(y, "y of an evaluation set"), labels=labels, pure=False)
-    if not any(parts.client.gather(parts.client.map(lambda block: bool(block[1].any()), blocks, pure=False))):
+    blocks = parts.map(_evaluated, parts.align(y, "y of an evaluation set"), labels=labels)
+    if not any(parts.collect(lambda block: bool(block[1].any()), blocks)):
         raise ValueError("The evaluation set has no labelled row.")
     return {name: parts.series(blocks, itemgetter(part)) for part, name in enumerate(("label", "weight"))}
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any
 
-import dask
 import dask.array as da
 import distributed
-import numpy as np
 
 from grbb_ext.adapters.dask._lost import naming_the_lost
 from grbb_ext.adapters.dask._model import Model, connected
-from grbb_ext.adapters.dask._parts import Parts, read_parts
-from grbb_ext.adapters.dask._prepare import read_recipe
-from grbb_ext.adapters.dask._teach import Taught, teach
+from grbb_ext.adapters.dask._prepare import prepare, read_recipe
+from grbb_ext.adapters.dask._rows import release_rows
 from grbb_ext.rules import Targets
 
 #: LightGBM's losses that take soft labels. A model that is trained with one of them carries its link.
@@ -75,7 +71,6 @@ def train_lightgbm(
         raise ImportError("train_lightgbm needs LightGBM: pip install 'grbb_ext[dask,lightgbm]'.") from error
     if costs is not None or any(name.startswith("cegb_") for name in params):
         raise ValueError(f"costs are not for LightGBM on many machines. {_NO_COSTS}")
-    of_rows = {name: settings.pop(name) for name in ("loss", "unlabeled", "n_jobs", "verbose") if name in settings}
     recipe = read_recipe(graph, settings)
     if not isinstance(recipe.rule, Targets) or recipe.rule.lam > 0 or not recipe.rule.newton:
         raise ValueError(
@@ -83,58 +78,28 @@ def train_lightgbm(
             "it has nor what other workers have. Use rule='targets' and lam=0, or train() for XGBoost."
         )
     client = connected(client)
-    workers, clock = set(client.nthreads()), [time.perf_counter()]
+    workers = set(client.nthreads())
     with naming_the_lost(client, workers):
-        parts = read_parts(client, X)
-        clock.append(time.perf_counter())
-        taught = teach(
-            parts, y, recipe, {"graph": graph, **settings}, sample_weight=sample_weight, classes=classes, **of_rows
-        )
-    if taught.labels.n_outputs > 1:
+        prepared = prepare(client, X, y, recipe, graph, settings, sample_weight=sample_weight, classes=classes)
+    labels = prepared.labels
+    if prepared.objective is not None:
+        release_rows(client, prepared.objective.rows.values())
         raise ValueError(
-            f"y has {taught.labels.n_outputs} classes, and the softmax of LightGBM takes no soft labels. Use train(), "
+            f"y has {labels.n_outputs} classes, and the softmax of LightGBM takes no soft labels. Use train(), "
             "for XGBoost, or LightGBM on one machine with grbb_objective."
         )
-    objective = _OBJECTIVES[taught.labels.loss.name]
+    objective = _OBJECTIVES[labels.loss.name]
     if params.get("objective", objective) != objective:
         raise ValueError(f"objective={params['objective']!r}, but the loss is {objective!r}: take it out of params.")
     start = time.perf_counter()
     # Scores start at 0, as with the objective on one machine, and not at the mean of the targets.
     chosen = {"boost_from_average": False, **params, "objective": objective, "n_estimators": num_boost_round}
-    q, weight = (_column(parts, taught, part) for part in (0, 1))
+    rows, columns = prepared.data["data"], [prepared.data["label"], prepared.data.get("weight")]
+    if isinstance(rows, da.Array):  # LightGBM wants all of one kind
+        columns = [None if column is None else column.to_dask_array(prepared.parts.lengths) for column in columns]
     with naming_the_lost(client, workers), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")  # which nobody has given
-        fitted = DaskLGBMRegressor(client=client, **chosen).fit(
-            parts.X, q, sample_weight=weight if taught.weighted else None
-        )
-    seconds = {"read": clock[1] - clock[0], **taught.seconds, "rounds": time.perf_counter() - start}
-    info = {
-        "n_rows": parts.n_rows,
-        "n_labeled": taught.labeled.ids.size,
-        "n_unreachable": taught.n_unreachable,
-        "n_sample": taught.n_sample,
-        "rule": recipe.rule.name,
-        "seconds": seconds,
-    }
+        fitted = DaskLGBMRegressor(client=client, **chosen).fit(rows, columns[0], sample_weight=columns[1])
     # Converters do not know cross_entropy.
     booster = add_link(fitted.booster_) if objective == "cross_entropy" else fitted.booster_
-    return Model(
-        booster=booster,
-        classes=taught.labels.classes,
-        teacher=taught.teacher,
-        evidence=taught.teacher.evidence,
-        schema=parts.schema,
-        info=info,
-    )
-
-
-def _column(parts: Parts, taught: Taught, part: int) -> Any:
-    """Return targets or weights as LightGBM wants them: of the kind of X."""
-    if not isinstance(parts.X, da.Array):
-        return parts.series(taught.blocks, itemgetter(part))
-    made = parts.client.map(lambda block, piece: block[part], taught.blocks, parts.pieces, pure=False)
-    arrays = [
-        da.from_delayed(dask.delayed(one), (length,), np.float32)
-        for one, length in zip(made, parts.lengths, strict=True)
-    ]
-    return da.concatenate(arrays)
+    return prepared.model({"booster": booster}, rounds=time.perf_counter() - start)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import subprocess
+import sys
 import threading
 import time
 from asyncio import CancelledError
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any, Self
 
 import distributed
+import xgboost as xgb
 
 from grbb_ext.adapters.dask._rows import ResidentRows, Rows
 
@@ -81,3 +87,105 @@ def naming_the_lost(client: distributed.Client, before: set[str], needed: Collec
     finally:
         done.set()
         watch.join(5.0)
+
+
+# Through XGBoost's C interface, for its package takes a hundred times as long to import. The process ends when the last
+# worker has left the tracker, or with the scheduler, which holds the other end of its input.
+_TRACKER = """
+import ctypes, os, sys, threading
+library, handle, args = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p(), ctypes.c_char_p()
+library.XGBGetLastError.restype = ctypes.c_char_p
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+if all(library.XGTrackerCreate(settings.encode(), ctypes.byref(handle)) for settings in sys.argv[2:]):
+    sys.exit(library.XGBGetLastError().decode())
+library.XGTrackerRun(handle, b"{}")
+library.XGTrackerWorkerArgs(handle, ctypes.byref(args))
+print(args.value.decode(), flush=True)
+library.XGTrackerWaitFor(handle, b"{}")
+"""
+_trackers: dict[int, subprocess.Popen[str]] = {}  # by process id, on the scheduler
+
+
+async def _start_tracker(
+    n_workers: int, of_scheduler: str | None, of_user: tuple[str, int] | None, timeout: int | None
+) -> tuple[int, dict[str, Any]]:
+    """Start a tracker beside the scheduler, on which this runs; return its process and what workers have to know."""
+    # In the order of XGBoost, whose guess None is.
+    addresses = [of_user or (None, 0), (of_scheduler, 0)]
+    kind = {"dmlc_communicator": "rabit", "n_workers": n_workers, "sortby": 1, "timeout": timeout or 0}
+    settings = [json.dumps({**kind, "host": host, "port": port}) for host, port in addresses]
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _TRACKER, xgb.build_info()["libxgboost"], *settings],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    said = ""
+    while line := await asyncio.to_thread(process.stdout.readline):
+        if line.startswith("{"):
+            _trackers[process.pid] = process
+            threading.Thread(target=_forward, args=(process,), name="grbb_ext-tracker", daemon=True).start()
+            return process.pid, json.loads(line)
+        said += line
+    process.communicate()
+    raise RuntimeError(f"XGBoost's tracker has not started on the machine of the scheduler: {said}")
+
+
+def _forward(process: subprocess.Popen[str]) -> None:
+    """Print what workers report to the tracker, such as metrics, where XGBoost would print it."""
+    assert process.stdout is not None
+    with process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+    del _trackers[process.pid]
+
+
+async def _stop_tracker(pid: int, seconds: float) -> None:
+    """End a tracker that has not ended by itself after some time."""
+    end = time.monotonic() + seconds
+    while pid in _trackers and time.monotonic() < end:
+        await asyncio.sleep(0.01)
+    if pid in _trackers:
+        _trackers[pid].kill()
+
+
+class TrackerApart:
+    """A client with which ``xgboost.dask.train`` has its tracker in a process of its own, inside a ``with`` block.
+
+    XGBoost runs the tracker, to which workers connect before the first round, in the scheduler, and so in the process
+    of the caller where that has made a LocalCluster. It throws in a thread of C++ if it cannot send to a worker that
+    died meanwhile, which ends the process; and it waits forever for a worker that died before it connected, and others
+    wait with it. There is no setting for that: here is all of the client but for the one method that XGBoost calls.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    """
+
+    def __init__(self, client: distributed.Client) -> None:
+        self._client, self._pids = client, list[int]()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # which XGBoost checks
+        return type(self._client)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def run_on_scheduler(
+        self, start: Any, n_workers: int, of_scheduler: Any, of_user: Any, timeout: Any = None, *more: Any
+    ) -> Any:
+        """Start a tracker, as XGBoost asks for one; return what workers have to know of it."""
+        pid, args = await self._client.run_on_scheduler(_start_tracker, n_workers, of_scheduler, of_user, timeout)
+        self._pids.append(pid)
+        return args
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *about: Any) -> None:
+        for pid in self._pids:
+            self._client.run_on_scheduler(_stop_tracker, pid, 5.0 if failed is None else 0.0)

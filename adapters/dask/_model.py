@@ -28,14 +28,11 @@ class Model(dict[str, Any]):
     """
 
     def __repr__(self) -> str:
-        info, told = self["info"], [] if self["classes"] is None else [f"classes {self['classes'].tolist()}"]
-        told += [str(self["teacher"])] if self.get("teacher") is not None else []
-        return (
-            ", ".join(
-                [f"Model({info['n_rows']} rows", f"{info['n_labeled']} labelled", f"rule {info['rule']!r}", *told]
-            )
-            + ")"
-        )
+        info, classes, teacher = self["info"], self["classes"], self.get("teacher")
+        told = [f"{info['n_rows']} rows", f"{info['n_labeled']} labelled", f"rule {info['rule']!r}"]
+        told += [] if classes is None else [f"classes {classes.tolist()}"]
+        told += [] if teacher is None else [str(teacher)]
+        return f"Model({', '.join(told)})"
 
 
 def name_classes(booster: Booster, classes: NDArray[Any] | None) -> None:

@@ -17,10 +17,11 @@ from grbb_ext._progress import row_blocks, warn_caller
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._parts import Parts, part_table
 from grbb_ext.adapters.dask._rows import keep_rows
+from grbb_ext.adapters.dask._teach import draw_rows
 from grbb_ext.graph import laplacian
 from grbb_ext.objective import Recipe, UnreachableRowsWarning
 from grbb_ext.propagation import AnchorNodes, Propagation
-from grbb_ext.table import Schema, Table, stack_tables
+from grbb_ext.table import Schema, Table, read_table
 
 Float32 = NDArray[np.float32]
 
@@ -137,9 +138,10 @@ def spread_by_anchors(
 
     Parameters and results are those of :func:`spread_by_graph`; `parts` are all rows, `X_l` are the labelled ones.
     """
-    client = parts.client
+    nobody = [np.empty(0, dtype=np.intp)] * len(parts.lengths)
+    _, sample = draw_rows(parts, nobody, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state)
     anchors = AnchorNodes(
-        _sample(parts, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state),
+        read_table(sample, schema=parts.schema),
         X_l,
         recipe.propagation,
         n_anchors=n_anchors,
@@ -149,29 +151,12 @@ def spread_by_anchors(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    everywhere = client.scatter(anchors)
-    blocks = client.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere, pure=False)
-    reached = client.gather(client.map(lambda block: int(block[1].any(axis=1).sum()), blocks, pure=False))
-    n_unreachable = parts.n_rows - sum(reached)
+    everywhere = parts.client.scatter(anchors)
+    blocks = parts.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere)
+    n_unreachable = parts.n_rows - sum(parts.collect(lambda block: int(block[1].any(axis=1).sum()), blocks))
     _warn_unreachable(n_unreachable, parts.n_rows)
-    rows = keep_rows(client, blocks, parts.lengths, ("index", "share"), folder)
+    rows = keep_rows(parts.client, blocks, parts.lengths, ("index", "share"), folder)
     return replace(objective, rows=rows, P_nodes=anchors.operator.dense()), n_unreachable
-
-
-def _sample(parts: Parts, size: int, seed: int) -> Table:
-    """Return about `size` rows, from each partition in proportion to its length."""
-    share = min(1.0, size / parts.n_rows)
-    sizes = [round(share * n) for n in parts.lengths]
-    if sum(sizes) == 0:
-        sizes = parts.lengths
-    seeds = list(range(seed, seed + len(sizes)))
-    drawn = parts.client.map(_draw, parts.pieces, sizes, seeds, schema=parts.schema, pure=False)
-    return stack_tables(parts.client.gather(drawn))
-
-
-def _draw(piece: Any, size: int, seed: int, schema: Schema) -> Table:
-    rows = np.sort(np.random.default_rng(seed).choice(piece.shape[0], size, replace=False))
-    return part_table(piece, schema, rows)
 
 
 def _nearest(piece: Any, schema: Schema, anchors: AnchorNodes) -> tuple[NDArray[np.int32], Float32]:

@@ -57,6 +57,14 @@ class Parts:
         """The position of the first row of each partition."""
         return [0, *np.cumsum(self.lengths).tolist()[:-1]]
 
+    def map(self, function: Callable[..., Any], *pieces: Any, **settings: Any) -> Pieces:
+        """Call a function on the workers, for each partition and what belongs to it."""
+        return list(self.client.map(function, *pieces, pure=False, **settings))
+
+    def collect(self, function: Callable[..., Any], *pieces: Any, **settings: Any) -> list[Any]:
+        """Return what :meth:`map` makes, on the client."""
+        return list(self.client.gather(self.map(function, *pieces, **settings)))
+
     def align(self, values: Any, name: str) -> Pieces:
         """Return values of the rows, given in the order of X, as arrays cut like X.
 
@@ -81,7 +89,7 @@ class Parts:
         if values.ndim != 1:
             raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {values.shape}.")
         _, pieces = _loaded(self.client, values)
-        found = self.client.gather(self.client.map(len, pieces, pure=False))
+        found = self.collect(len, pieces)
         if sum(found) != self.n_rows:
             raise ValueError(_mismatch(name, f"{sum(found)} rows", f"{self.n_rows}"))
         ends = np.cumsum(found)
@@ -91,30 +99,30 @@ class Parts:
             last = int(np.searchsorted(ends, start + length))
             offset = start - int(ends[first] - found[first])
             cut.append(self.client.submit(_cut, pieces[first : last + 1], offset, length, pure=False))
-        if not all(self.client.gather(self.client.map(_same_index, cut, self.pieces, pure=False))):
+        if not all(self.collect(_same_index, cut, self.pieces)):
             raise ValueError(
                 f"{name} has another index than X, so its rows may be in another order. Take {name} from the same "
                 f"frame as X. If the order is the same, pass {name}.to_dask_array()."
             )
-        return list(self.client.map(_values, cut, pure=False))
+        return self.map(_values, cut)
 
     def ids(self, row_ids: Any) -> Pieces:
         """Return the ids of the rows: those given, or the positions of the rows in X."""
         if row_ids is None:
-            return list(self.client.map(_positions, self.pieces, self.starts, pure=False))
-        return list(self.client.map(_check_row_ids, self.align(row_ids, "row_ids"), pure=False))
+            return self.map(_positions, self.pieces, self.starts)
+        return self.map(_check_row_ids, self.align(row_ids, "row_ids"))
 
     def weights(self, sample_weight: Any) -> Pieces | None:
         """Return the weights of the rows, or None."""
         if sample_weight is None:
             return None
         weights = self.align(sample_weight, "sample_weight")
-        return list(self.client.map(lambda weight: check_sample_weight(weight, weight.size), weights, pure=False))
+        return self.map(lambda weight: check_sample_weight(weight, weight.size), weights)
 
-    def series(self, pieces: Pieces, convert: Callable[..., Any] = np.asarray, **settings: Any) -> dd.Series:
+    def series(self, pieces: Pieces, convert: Callable[..., Any] = np.asarray) -> dd.Series:
         """Return pieces, converted, as a dask Series with the partitions of X, as a DaskDMatrix wants them."""
         # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
-        made = self.client.map(_series, pieces, self.pieces, convert=convert, pure=False, **settings)
+        made = self.map(_series, pieces, self.pieces, convert=convert)
         return dd.from_delayed([dask.delayed(piece) for piece in made], meta=_series(np.empty(0)))
 
     def id_fields(self, ids: Pieces) -> dict[str, dd.Series]:
@@ -288,8 +296,8 @@ def _check_row_ids(ids: NDArray[Any]) -> Ids:
     return numbers
 
 
-def _series(values: Any, piece: Any = None, convert: Callable[..., Any] = np.asarray, **settings: Any) -> Any:
-    return pd.Series(convert(values, **settings).astype(np.float32))
+def _series(values: Any, piece: Any = None, convert: Callable[..., Any] = np.asarray) -> Any:
+    return pd.Series(convert(values).astype(np.float32))
 
 
 def _mismatch(name: str, found: str, wanted: str) -> str:

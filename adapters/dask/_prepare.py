@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import distributed
+import numpy as np
 from xgboost import dask as xgb_dask
 
 from grbb_ext.adapters.dask._labels import collect_labels
+from grbb_ext.adapters.dask._model import Model
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._operators import spread_by_anchors, spread_by_graph
-from grbb_ext.adapters.dask._parts import Parts, part_table
+from grbb_ext.adapters.dask._parts import Parts, read_parts, stacked
 from grbb_ext.adapters.dask._rows import keep_rows
 from grbb_ext.adapters.dask._teach import Taught, teach
 from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, check_graph, prepare_graph
 from grbb_ext.labels import Labels
 from grbb_ext.objective import Recipe
 from grbb_ext.rules import Laplacian, Targets
-from grbb_ext.table import stack_tables
+from grbb_ext.table import read_table
 
 _OF_LIGHTGBM = """
 bagging_fraction boosting boosting_type feature_fraction lambda_l1 lambda_l2 local_listen_port machines min_data_in_leaf
@@ -80,7 +83,8 @@ _LOG = logging.getLogger("grbb_ext")
 # Up to here the client builds the neighbour graph of all rows: a second of brute force, or a few of faiss.
 _GRAPH_UP_TO = 50_000
 
-# Those of grbb_objective that do not depend on rows, beside the graph.
+# Settings of grbb_objective that depend on rows, and those that do not, beside the graph.
+_OF_ROWS = {"loss", "unlabeled", "n_jobs", "verbose"}
 _SETTINGS = {"class_weight", "lam", "preset", "propagation", "random_state", "rule", "teacher"}
 
 
@@ -92,7 +96,7 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
     """
     if "guard" in settings:
         raise TypeError("guard= is now teacher=: 'committee' is guard=True, the default, and 'graph' is guard=False.")
-    unknown = sorted(set(settings) - _SETTINGS)
+    unknown = sorted(set(settings) - _SETTINGS - _OF_ROWS)
     if unknown:
         raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
     names = ("table", "knn", "refined", "anchors", "auto")
@@ -105,7 +109,7 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
         raise ValueError("graph='anchors' is for rule='paper' and 'corrected': here a teacher learns from a sample.")
     if not by_targets and (graph is None or (isinstance(graph, str) and graph == "anchors")):
         graph = "knn"
-    recipe = Recipe.read(graph=graph, **settings)
+    recipe = Recipe.read(graph=graph, **{name: settings[name] for name in _SETTINGS & set(settings)})
     if isinstance(recipe.rule, Laplacian):
         raise ValueError(
             "rule='laplacian' is not for several machines: each row needs the scores of its neighbours, N numbers from "
@@ -124,10 +128,12 @@ class Prepared(NamedTuple):
 
     Attributes
     ----------
+    parts : Parts
+        The partitions of X.
     labels : Labels
         Of the labelled rows.
     objective : WorkerObjective or None
-        For all workers; None where the loss of XGBoost does the same.
+        For all workers; None where the loss of the booster does the same.
     data : dict
         Arguments of a DaskDMatrix: X, and labels and weights, or ids.
     info : dict
@@ -136,39 +142,94 @@ class Prepared(NamedTuple):
         Teacher and targets of ``rule="targets"``.
     """
 
+    parts: Parts
     labels: Labels
     objective: WorkerObjective | None
     data: dict[str, Any]
     info: dict[str, Any]
     taught: Taught | None = None
 
+    def model(self, result: Mapping[str, Any], **seconds: float) -> Model:
+        """Return what training made of it, and how long that took."""
+        teacher = None if self.taught is None else self.taught.teacher
+        return Model(
+            **result,
+            classes=self.labels.classes,
+            teacher=teacher,
+            evidence=None if teacher is None else teacher.evidence,
+            schema=self.parts.schema,
+            info={**self.info, "seconds": {**self.info["seconds"], **seconds}},
+        )
 
-def prepare_targets(
-    parts: Parts,
+
+def prepare(
+    client: distributed.Client,
+    X: Any,
     y: Any,
     recipe: Recipe,
+    graph: Any,
     settings: Mapping[str, Any],
     *,
-    custom: bool,
-    storage: str | Path = "workers",
     row_ids: Any = None,
+    storage: str | Path = "workers",
+    custom: bool = False,
+    n_anchors: int = 1000,
     **of_rows: Any,
+) -> Prepared:
+    """Load X, make targets or an operator, and send the workers what belongs to their rows.
+
+    Parameters
+    ----------
+    client, X, y, graph, row_ids, storage, n_anchors, settings, **of_rows
+        As in :func:`grbb_ext.adapters.dask.train`; `of_rows` are `sample_weight` and `classes`.
+    recipe : Recipe
+        Graph and settings as :func:`read_recipe` reads them.
+    custom : bool, default=False
+        Whether gradients have to come from an objective of ours.
+    """
+    clock = [time.perf_counter()]
+    parts = read_parts(client, X)
+    clock.append(time.perf_counter())
+    if isinstance(recipe.graph, KNNGraph):
+        if row_ids is not None:
+            raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
+    elif (n_rows := check_graph(recipe.graph, None).shape[0]) != parts.n_rows:
+        raise ValueError(f"graph has {n_rows} rows but X has {parts.n_rows}: each row must be there, once.")
+    of_rows |= {name: settings[name] for name in _OF_ROWS & set(settings)}
+    of_rows |= {"row_ids": row_ids, "folder": None if storage == "workers" else Path(storage)}
+    if isinstance(recipe.rule, Targets):
+        asked = {"graph": None if isinstance(graph, str) and graph == "auto" else graph}
+        asked |= {name: settings[name] for name in _SETTINGS & set(settings)}
+        made = _by_targets(parts, y, recipe, asked, custom=custom, **of_rows)
+    else:
+        made = _by_operator(parts, y, recipe, graph=graph, n_anchors=n_anchors, **of_rows)
+    clock.append(time.perf_counter())
+    read, operator = np.diff(clock).tolist()
+    sent = 0 if made.objective is None else made.objective.numbers_per_round * (8 if recipe.rule.lam > 0 else 4)
+    info = {
+        "n_rows": parts.n_rows,
+        "n_labeled": made.labels.targets.shape[0],
+        "rule": recipe.rule.name,
+        "bytes_per_round": sent,
+        **made.info,
+        "seconds": {"read": read, **({"operator": operator} if made.taught is None else made.taught.seconds)},
+    }
+    return made._replace(info=info)
+
+
+def _by_targets(
+    parts: Parts, y: Any, recipe: Recipe, asked: Mapping[str, Any], *, custom: bool, folder: Path | None, **of_rows: Any
 ) -> Prepared:
     """Fit the teacher and let it teach.
 
     For two classes and for regression the targets are the labels of the DMatrix, and XGBoost's own loss does the rest.
     Its softmax takes no soft labels; there, and where `custom` asks for it, gradients come from a WorkerObjective.
     """
-    if row_ids is not None and isinstance(recipe.graph, KNNGraph):
-        raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
-    if not isinstance(recipe.graph, KNNGraph):
-        _check_size(check_graph(recipe.graph, None).shape[0], parts)
-    taught = teach(parts, y, recipe, settings, row_ids=row_ids, **of_rows)
+    taught = teach(parts, y, recipe, asked, **of_rows)
     labels, rule = taught.labels, recipe.rule
     assert isinstance(rule, Targets)
     data, objective = {"data": parts.X}, None
     if custom or labels.n_outputs > 1 or rule.lam > 0 or not rule.newton:
-        folder = None if storage == "workers" else Path(storage)
         rows = keep_rows(parts.client, taught.blocks, parts.lengths, ("targets", "weight"), folder)
         objective = WorkerObjective(
             parts.n_rows, labels.n_outputs, labels.loss, taught.labeled, rule, weighted=False, rows=rows, L_l=taught.L_l
@@ -178,31 +239,26 @@ def prepare_targets(
         data["label"] = parts.series(taught.blocks, itemgetter(0))
         if taught.weighted:
             data["weight"] = parts.series(taught.blocks, itemgetter(1))
-    info = _info(parts, taught.labeled.ids.size, taught.n_unreachable, rule.name, objective)
-    return Prepared(labels, objective, data, {**info, "n_sample": taught.n_sample}, taught)
+    info = {"n_unreachable": taught.n_unreachable, "n_sample": taught.n_sample}
+    return Prepared(parts, labels, objective, data, info, taught)
 
 
-def prepare_operator(
+def _by_operator(
     parts: Parts,
     y: Any,
     recipe: Recipe,
     *,
     graph: Any,
-    row_ids: Any,
-    sample_weight: Any,
     n_anchors: int,
-    storage: str | Path,
+    row_ids: Any,
+    folder: Path | None,
+    sample_weight: Any = None,
     n_jobs: int | None = None,
     verbose: bool = False,
     **of_labels: Any,
 ) -> Prepared:
-    """Read labels and ids, make the operator, and send the workers what belongs to their rows."""
+    """Read labels and ids, make the operator, and hand out its rows."""
     form = _form(graph, parts, recipe)
-    if row_ids is not None and form in ("knn", "anchors"):
-        raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
-    W = None if form != "given" else check_graph(graph, None)
-    if W is not None:
-        _check_size(W.shape[0], parts)
     ids, weights = parts.ids(row_ids), parts.weights(sample_weight)
     of_labels = {"class_weight": recipe.class_weight, "with_features": form == "anchors", **of_labels}
     labels, labeled, X_l = collect_labels(parts, parts.align(y, "y"), ids, weights, **of_labels)
@@ -210,43 +266,22 @@ def prepare_operator(
         parts.n_rows, labels.n_outputs, labels.loss, labeled, recipe.rule, weighted=weights is not None
     )
     n_unreachable = 0
-    folder = None if storage == "workers" else Path(storage)
     threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
-    if form == "knn":
-        pieces = parts.client.gather(list(parts.pieces))
-        table = stack_tables([part_table(piece, parts.schema) for piece in pieces])
-        W = prepare_graph(recipe.graph, table, parts.n_rows, **threads).W
     if X_l is not None:
         objective, n_unreachable = spread_by_anchors(
             parts, X_l, objective, recipe, folder, n_anchors=n_anchors, **threads
         )
-    elif W is not None:
+    elif form != "none":
+        if form == "knn":
+            table = read_table(stacked(parts.client.gather(list(parts.pieces))), schema=parts.schema)
+            W = prepare_graph(recipe.graph, table, parts.n_rows, **threads).W
+        else:
+            W = check_graph(graph, None)
         objective, n_unreachable = spread_by_graph(parts.client, W, objective, recipe, folder, **threads)
     data = {"data": parts.X, **parts.id_fields(ids)}
     if weights is not None:
         data["label"] = parts.series(weights)
-    info = _info(parts, labeled.ids.size, n_unreachable, recipe.rule.name, objective)
-    return Prepared(labels, objective, data, {**info, "graph": form})
-
-
-def _check_size(n_rows: int, parts: Parts) -> None:
-    if n_rows != parts.n_rows:
-        raise ValueError(f"graph has {n_rows} rows but X has {parts.n_rows}: each row must be there, once.")
-
-
-def _info(
-    parts: Parts, n_labeled: int, n_unreachable: int, rule: str, objective: WorkerObjective | None
-) -> dict[str, Any]:
-    sent = 0
-    if objective is not None:
-        sent = objective.numbers_per_round * (8 if objective.rule.lam > 0 else 4)
-    return {
-        "n_rows": parts.n_rows,
-        "n_labeled": n_labeled,
-        "n_unreachable": n_unreachable,
-        "rule": rule,
-        "bytes_per_round": sent,
-    }
+    return Prepared(parts, labels, objective, data, {"n_unreachable": n_unreachable, "graph": form})
 
 
 def quantile_matrix(client: distributed.Client, data: dict[str, Any], params: dict[str, Any], **more: Any) -> Any:

@@ -94,7 +94,7 @@ def teach(
         `loss`, `classes` and `unlabeled`.
     """
     assert isinstance(recipe.rule, Targets)
-    client, clock = parts.client, [time.perf_counter()]
+    clock = [time.perf_counter()]
     aligned, weights = parts.align(y, "y"), parts.weights(sample_weight)
     of_labels = {"class_weight": recipe.class_weight, **of_labels}
     labels, labeled, _ = collect_labels(parts, aligned, parts.ids(None), weights, with_features=False, **of_labels)
@@ -105,7 +105,10 @@ def teach(
     else:
         threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
         if isinstance(recipe.graph, KNNGraph):
-            rows, X = _sample(parts, rows, recipe)
+            limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
+            # As many as one machine takes for the nodes of its graph.
+            n_free = None if limit is None else max(limit - labeled.ids.size, limit // 2)
+            rows, X = draw_rows(parts, rows, n_free, recipe.random_state)
         else:
             rows, X, order = [np.arange(n) for n in parts.lengths], None, _order(parts, row_ids)
         # Classes are weighed below, where all rows are.
@@ -124,8 +127,8 @@ def teach(
     # does the teacher, once, from where other workers fetch it. What is scattered dies with its worker.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph|Large object")
-        sent = client.submit(_same, teacher, pure=False)
-    blocks = client.map(
+        sent = parts.client.submit(lambda teacher: teacher, teacher, pure=False)
+    blocks = parts.map(
         _taught,
         parts.pieces,
         rows,
@@ -135,14 +138,13 @@ def teach(
         teacher=sent,
         hard=recipe.rule.hard and labels.classes is not None,
         of_class=class_weights(recipe.class_weight, labels),
-        pure=False,
     )
     distributed.wait(blocks)
     clock.append(time.perf_counter())
     return Taught(
         labels,
         labeled,
-        list(blocks),
+        blocks,
         weighted,
         teacher,
         sum(some.size for some in rows),
@@ -150,10 +152,6 @@ def teach(
         _laplacian(obj, parts, labeled.ids, order, recipe.rule.lam),
         dict(zip(("teacher", "targets"), np.diff(clock).tolist(), strict=True)),
     )
-
-
-def _same(teacher: Teacher) -> Teacher:
-    return teacher
 
 
 def _split(positions: NDArray[np.int64], lengths: Sequence[int]) -> list[Index]:
@@ -169,8 +167,19 @@ def _split(positions: NDArray[np.int64], lengths: Sequence[int]) -> list[Index]:
     return [some - start for some, start in zip(cut, starts, strict=True)]
 
 
-def _sample(parts: Parts, labeled: list[Index], recipe: Recipe) -> tuple[list[Index], Any]:
-    """Bring the labelled rows to the client, and as many others as one machine would take for nodes of its graph.
+def draw_rows(parts: Parts, labeled: Sequence[Index], size: int | None, seed: int) -> tuple[list[Index], Any]:
+    """Bring rows to the client: the labelled ones, and others at random.
+
+    Parameters
+    ----------
+    parts : Parts
+        The partitions of X.
+    labeled : sequence of ndarray
+        Positions of the labelled rows in each partition.
+    size : int or None
+        How many others; None is all of them.
+    seed : int
+        Of the draw.
 
     Returns
     -------
@@ -180,16 +189,11 @@ def _sample(parts: Parts, labeled: list[Index], recipe: Recipe) -> tuple[list[In
         The rows themselves.
     """
     n_free = [n - some.size for n, some in zip(parts.lengths, labeled, strict=True)]
-    total, n_labeled = sum(n_free), parts.n_rows - sum(n_free)
-    limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
-    size = total
-    if limit is not None and parts.n_rows > limit:
-        size = min(total, max(limit - n_labeled, limit // 2))
+    total = sum(n_free)
     # Nothing here is as large as the number of rows, unless all of them are drawn.
-    random = np.random.default_rng(recipe.random_state)
-    ranks = np.arange(total) if size == total else np.sort(random.choice(total, size, replace=False))
-    chosen = _split(ranks, n_free)
-    drawn = parts.client.gather(parts.client.map(_draw, parts.pieces, labeled, chosen, pure=False))
+    everything = size is None or size >= total
+    ranks = np.arange(total) if everything else np.sort(np.random.default_rng(seed).choice(total, size, replace=False))
+    drawn = parts.collect(_draw, parts.pieces, labeled, _split(ranks, n_free))
     return [rows for rows, _ in drawn], stacked([some for rows, some in drawn if rows.size])
 
 

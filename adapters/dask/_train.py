@@ -12,22 +12,14 @@ import numpy as np
 from xgboost import dask as xgb_dask
 
 from grbb_ext.adapters.dask._labels import evaluation_fields, metric_name
-from grbb_ext.adapters.dask._lost import holders_of, naming_the_lost
+from grbb_ext.adapters.dask._lost import TrackerApart, holders_of, naming_the_lost
 from grbb_ext.adapters.dask._model import Model, connected, name_classes
 from grbb_ext.adapters.dask._objective import CostedTraining
 from grbb_ext.adapters.dask._parts import read_parts, with_categories
-from grbb_ext.adapters.dask._prepare import (
-    check_booster,
-    complete_params,
-    prepare_operator,
-    prepare_targets,
-    quantile_matrix,
-    read_recipe,
-)
+from grbb_ext.adapters.dask._prepare import check_booster, complete_params, prepare, quantile_matrix, read_recipe
 from grbb_ext.adapters.dask._rows import release_rows
 from grbb_ext.adapters.xgboost import Strategy
 from grbb_ext.costs import FeatureCosts
-from grbb_ext.rules import Targets
 
 
 def train(
@@ -149,21 +141,13 @@ def train(
     check_booster(params)
     if costs is None and (mu != 0 or budget is not None):
         raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
-    own = ("loss", "unlabeled", "n_jobs", "verbose")
-    of_rows: dict[str, Any] = {name: settings.pop(name) for name in own if name in settings}
-    recipe = read_recipe(graph, settings)
-    workers, clock = set(client.nthreads()), [time.perf_counter()]
-    of_rows |= {"row_ids": row_ids, "sample_weight": sample_weight, "storage": storage, "classes": classes}
+    recipe, workers = read_recipe(graph, settings), set(client.nthreads())
+    of_rows: dict[str, Any] = {"row_ids": row_ids, "sample_weight": sample_weight, "classes": classes}
+    of_rows |= {"n_anchors": n_anchors, "storage": storage, "custom": costs is not None}
     with naming_the_lost(client, workers):
-        parts = read_parts(client, X)
-        clock.append(time.perf_counter())
-        if isinstance(recipe.rule, Targets):
-            asked = {"graph": None if isinstance(graph, str) and graph == "auto" else graph, **settings}
-            prepared = prepare_targets(parts, y, recipe, asked, custom=costs is not None, **of_rows)
-        else:
-            prepared = prepare_operator(parts, y, recipe, graph=graph, n_anchors=n_anchors, **of_rows)
-    clock.append(time.perf_counter())
-    objective, labels, taught = prepared.objective, prepared.labels, prepared.taught
+        prepared = prepare(client, X, y, recipe, graph, settings, **of_rows)
+    clock = [time.perf_counter()]
+    objective, labels = prepared.objective, prepared.labels
     kept = [] if objective is None else list(objective.rows.values())
     try:
         full = complete_params(params, labels)
@@ -174,7 +158,7 @@ def train(
         with naming_the_lost(client, workers):
             dtrain = quantile_matrix(client, prepared.data, full, **layout)
             for X_of_set, y_of_set, name in evals:
-                of_set = read_parts(client, with_categories(X_of_set, parts.schema, "error"))
+                of_set = read_parts(client, with_categories(X_of_set, prepared.parts.schema, "error"))
                 data = {"data": of_set.X, **evaluation_fields(of_set, y_of_set, labels)}
                 sets.append((quantile_matrix(client, data, full, ref=dtrain, **layout), name))
             needed = {*dtrain.worker_map, *holders_of(client, kept)}
@@ -185,9 +169,9 @@ def train(
             prices = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
             costed = [CostedTraining(objective, prices, miser)]
-        with naming_the_lost(client, workers | needed, needed):
+        with naming_the_lost(client, workers | needed, needed), TrackerApart(client) as apart:
             result = xgb_dask.train(
-                client,
+                apart,
                 full,
                 dtrain,
                 num_boost_round,
@@ -203,13 +187,5 @@ def train(
         release_rows(client, kept)
     clock.append(time.perf_counter())
     name_classes(result["booster"], labels.classes)
-    read, made, matrix, rounds = np.diff(clock).tolist()
-    before = {"operator": made} if taught is None else taught.seconds
-    return Model(
-        **result,
-        classes=labels.classes,
-        teacher=None if taught is None else taught.teacher,
-        evidence=None if taught is None else taught.teacher.evidence,
-        schema=parts.schema,
-        info={**prepared.info, "seconds": {"read": read, **before, "matrix": matrix, "rounds": rounds}},
-    )
+    matrix, rounds = np.diff(clock).tolist()
+    return prepared.model(result, matrix=matrix, rounds=rounds)

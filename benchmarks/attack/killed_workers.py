@@ -24,7 +24,7 @@ from benchmarks.attack import Attack, Case
 
 #: The functions with which each stage begins; it lasts until the next one begins.
 STAGES = {
-    "graph": (("grbb_ext.adapters.dask._train", "read_parts"),),
+    "graph": (("grbb_ext.adapters.dask._prepare", "read_parts"),),
     "targets": (
         ("grbb_ext.adapters.dask._prepare", "teach"),
         ("grbb_ext.adapters.dask._prepare", "spread_by_graph"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 import os
 import signal
+import threading
 import time
 import uuid
 from functools import partial
@@ -21,10 +23,9 @@ from numpy.testing import assert_allclose
 from xgboost import dask as xgb_dask
 
 from grbb_ext import FeatureCosts, KNNGraph, RefinedGraph, UnreachableRowsWarning, grbb_objective, knn_graph
-from grbb_ext.adapters.dask import WorkerLostError, predict, train
+from grbb_ext.adapters.dask import WorkerLostError, _lost, predict, train
 from grbb_ext.adapters.dask import _prepare as _dask_prepare
 from grbb_ext.adapters.dask._lost import naming_the_lost
-from grbb_ext.adapters.dask._parts import read_parts
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.losses import LogisticLoss
 from grbb_ext.propagation import PROPAGATIONS, AnchorNodes
@@ -210,18 +211,7 @@ def test_regression(client):
 
 def prepared(client, X, y, W, **settings):
     """Return what train() makes before the first round."""
-    return _dask_prepare.prepare_operator(
-        read_parts(client, X),
-        y,
-        _dask_prepare.read_recipe(W, settings),
-        graph=W,
-        row_ids=None,
-        sample_weight=None,
-        n_anchors=50,
-        storage="workers",
-        n_jobs=1,
-        verbose=False,
-    )
+    return _dask_prepare.prepare(client, X, y, _dask_prepare.read_recipe(W, settings), W, settings)
 
 
 @pytest.mark.parametrize("rule", ["paper", "corrected"])
@@ -421,20 +411,39 @@ def test_what_a_dead_worker_held_is_not_waited_for(monkeypatch):
         assert before.result(timeout=60) is None
 
 
-def test_a_worker_that_dies_before_xgboost_has_started_is_not_waited_for(monkeypatch):
-    # XGBoost would wait for it; the survivor goes on waiting, so it gets a cluster of its own.
+@pytest.mark.parametrize("seconds", [0.0, 1.5], ids=["before", "while"])
+def test_a_worker_that_dies_while_xgboost_connects_them_is_not_waited_for(monkeypatch, seconds):
     original = xgb.dask.train
 
-    def after_a_death(client, *args, **settings):
-        os.kill(max(client.run(os.getpid).values()), signal.SIGKILL)
+    def with_a_death(client, *args, **settings):
+        # The other worker comes too late: XGBoost's tracker aborts as it introduces the dead worker to it.
+        client.submit(time.sleep, 2 * seconds, workers=[survivor], priority=1, pure=False)
+        threading.Timer(seconds, os.kill, (victim, signal.SIGKILL)).start()
         return original(client, *args, **settings)
 
-    monkeypatch.setattr("xgboost.dask.train", after_a_death)
+    monkeypatch.setattr("xgboost.dask.train", with_a_death)
     monkeypatch.setattr("grbb_ext.adapters.dask._lost._UNTIL_CANCELLED", 2.0)
     X, y, _, W = problem()
     settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster) as client:
+        (survivor, pid), (_, victim) = client.run(os.getpid).items()
         started = time.monotonic()
         with pytest.raises(WorkerLostError, match="1 of 2 workers died"):
             train(client, PARAMS, array(X, 75, 75, 75, 75), y, graph=W, num_boost_round=ROUNDS)
         assert time.monotonic() - started < 60
+        # A tracker that nobody ends would wait for the dead worker, and keep the thread of the other one.
+        assert client.submit(os.getpid, workers=[survivor], pure=False).result(timeout=20) == pid
+
+
+def test_the_tracker_listens_where_it_can():
+    async def listen(*hosts):
+        pid, args = await _lost._start_tracker(1, *hosts, None)
+        await _lost._stop_tracker(pid, 0.0)
+        return pid, args["dmlc_tracker_uri"]
+
+    elsewhere = "198.51.100.1"  # of no machine
+    pid, host = asyncio.run(listen("127.0.0.1", (elsewhere, 0)))
+    assert pid != os.getpid()
+    assert host == "127.0.0.1"
+    with pytest.raises(RuntimeError, match="tracker has not started on the machine of the scheduler"):
+        asyncio.run(listen(elsewhere, (elsewhere, 0)))
