@@ -288,7 +288,7 @@ class Labeled(RuleSpec):
 
 @dataclass(frozen=True)
 class Laplacian(RuleSpec):
-    r"""LapGBRT, a baseline of the paper: the plain gradient of the Laplacian-regularised loss (eq. 2).
+    r"""LapGBRT, a baseline of the paper: the gradient of the Laplacian-regularised loss.
 
     :math:`g_l` as in eq. 5, :math:`g_u = \lambda (L H)_u`, hessian 1.
 
@@ -311,7 +311,7 @@ class Laplacian(RuleSpec):
 
 @dataclass(frozen=True)
 class Paper(RuleSpec):
-    r"""Eq. 6 of the paper, exactly: :math:`g = \bar P g_l`, :math:`h = 1`, so a leaf is the mean of -g.
+    r"""The rule of the paper, its equation 6: :math:`g = \bar P g_l`, :math:`h = 1`, so a leaf is the mean of -g.
 
     Parameters
     ----------
