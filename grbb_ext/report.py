@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import platform
+import warnings
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +17,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from grbb_ext._show import html_table
 from grbb_ext.model_selection import CostCurve, HeldOut, held_out_predict
 from grbb_ext.plotting import CostCurveDisplay, EvidenceDisplay
+from grbb_ext.table import GraphWarning
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -147,7 +149,7 @@ def _quality(held: HeldOut | None) -> str:
     if held.classes is None:
         error = np.abs(held.prediction - held.y)
         lines = [
-            ("mean absolute error", *_mean(error)),
+            ("mean absolute error", *_mean(error, ".3g")),
             ("root mean squared error", f"{np.sqrt(np.mean(error**2)):.3g}", "-"),
             ("R²", f"{r2_score(held.y, held.prediction):.2f}" if n > 1 else "-", "-"),
         ]
@@ -158,7 +160,7 @@ def _quality(held: HeldOut | None) -> str:
         likelihood = np.clip(held.prediction[np.arange(n), code], 1e-15, None)
         lines = [
             ("accuracy", f"{right.mean():.2f}", f"{low:.2f} to {high:.2f}"),
-            ("log-loss", *_mean(-np.log(likelihood))),
+            ("log-loss", *_mean(-np.log(likelihood), ".2f")),
             ("accuracy if the commonest class is always predicted", f"{np.bincount(code).max() / n:.2f}", "-"),
         ]
         if held.classes.size == 2 and np.unique(code).size == 2:
@@ -170,12 +172,12 @@ def _quality(held: HeldOut | None) -> str:
     return _table(("measure", "value", "95 % interval"), lines, below)
 
 
-def _mean(values: NDArray[np.float64]) -> tuple[str, str]:
+def _mean(values: NDArray[np.float64], digits: str) -> tuple[str, str]:
     mean = values.mean()
     if values.size < 2:
-        return f"{mean:.3g}", "-"
+        return f"{mean:{digits}}", "-"
     half = _NORMAL * values.std(ddof=1) / np.sqrt(values.size)
-    return f"{mean:.3g}", f"{mean - half:.3g} to {mean + half:.3g}"
+    return f"{mean:{digits}}", f"{mean - half:{digits}} to {mean + half:{digits}}"
 
 
 def _calibration(held: HeldOut | None) -> str:
@@ -239,15 +241,17 @@ def _next_labels(model: Any, X: Any, k: int, price: float | None) -> str:
     k = min(k, obj.n_rows_ - obj.labeled_.size - obj.unreachable_.size)
     if k < 1 or obj.propagation_ is None:
         return ""
-    rows = model.suggest_labels(k, X=X).rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphWarning)  # missing values are as they were in fit
+        rows = model.suggest_labels(k, X=X).rows
+        plan = None if price is None else model.plan_labels(max(k, 2), price, X=X)
     now = [str(value) for value in np.asarray(model.transduction_)[rows].tolist()]
     if obj.classes_ is not None:
         sure = obj.predict_proba(model.raw_scores_[rows]).max(axis=1)
         now = [f"{name}, probability {share:.2f}" for name, share in zip(now, sure, strict=True)]
     lines = [(i + 1, row, text) for i, (row, text) in enumerate(zip(rows.tolist(), now, strict=True))]
     text = _table(("order", "row", "prediction so far"), lines, "Each represents a group of rows without a label.")
-    if price is not None:
-        plan = model.plan_labels(max(k, 2), price, X=X)
+    if plan is not None:
         text += f'<div class="wide">{plan._repr_html_()}</div>'
     return f"<p>Rows are counted from 0, in the order of the table that the model was trained on.</p>{text}"
 
