@@ -45,7 +45,7 @@ from lightgbm import LGBMClassifier
 from grbb_ext import GRBBClassifier
 
 for budget in (0, 2, 15, 31, 55):
-    booster = LGBMClassifier(n_estimators=40, num_leaves=6)
+    booster = LGBMClassifier(n_estimators=40, num_leaves=6, n_jobs=1)
     model = GRBBClassifier(booster, feature_costs=costs, budget=budget, mu=0.02)
     model.fit(X, y)
     right = np.mean(model.predict(X[rest]) == truth[rest])
@@ -69,7 +69,7 @@ import matplotlib.pyplot as plt
 
 from grbb_ext import CostCurveDisplay
 
-booster = LGBMClassifier(n_estimators=30, num_leaves=6)
+booster = LGBMClassifier(n_estimators=30, num_leaves=6, n_jobs=1)
 model = GRBBClassifier(booster, feature_costs=costs, mu=0.02)
 curve = model.cost_curve(X, y, budgets=[0, 2, 15, 23, 31], cv=3, verbose=False)
 CostCurveDisplay.from_curve(curve, cost_unit="dollars")

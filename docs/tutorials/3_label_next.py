@@ -17,10 +17,11 @@ X, truth = load_digits(return_X_y=True)
 start = np.full(len(X), -1)  # -1: no label
 first = np.random.default_rng(0).choice(len(X), 10, replace=False)
 start[first] = truth[first]
+booster = LGBMClassifier(n_estimators=15, num_leaves=8, n_jobs=1)
 
 
 def fit(y):
-    model = GRBBClassifier(LGBMClassifier(n_estimators=15, num_leaves=8))
+    model = GRBBClassifier(booster)
     return model.fit(X, y, classes=np.arange(10))  # ten labels may miss a class
 
 
@@ -76,7 +77,7 @@ plt.show()
 # their price. For speed the forecast is made for one question: is the digit above 4?
 
 high = np.where(start == -1, -1, start > 4)
-binary = GRBBClassifier(LGBMClassifier(n_estimators=15, num_leaves=8)).fit(X, high)
+binary = GRBBClassifier(booster).fit(X, high)
 plan = binary.plan_labels(40, price=0.5, X=X, lam=1.0)
 plan.plot()
 plt.show()
