@@ -62,7 +62,7 @@ unit: $(INSTALLED)
 
 # Always from scratch: Sphinx does not repeat the warnings of pages it has cached, so a second run would pass.
 docs: $(INSTALLED)
-	rm -rf docs/_build docs/auto_examples
+	rm -rf docs/_build docs/auto_*
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
@@ -79,7 +79,7 @@ fuzz: $(INSTALLED)
 	$(BIN)/python -m benchmarks.attack --seconds $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build dist *.egg-info docs/_build docs/auto_examples docs/sg_execution_times.rst .hypothesis .mypy_cache .ruff_cache demo.png demo.csv
+	rm -rf build dist *.egg-info docs/_build docs/auto_* docs/sg_execution_times.rst .hypothesis .mypy_cache .ruff_cache demo.png demo.csv
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean

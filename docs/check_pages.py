@@ -24,7 +24,7 @@ from pathlib import Path
 WIDTHS = (1400, 390)
 SHOWN = (
     "index",
-    "tutorials/few_labels",
+    "auto_tutorials/1_few_labels",
     "howto/prepared_columns",
     "teacher",
     "mathematics",

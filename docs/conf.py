@@ -31,9 +31,9 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-# Tables in results/ are written by benchmarks and included by pages; they are no pages themselves. Scripts in gallery/
-# are run, and become pages in auto_examples/.
-exclude_patterns = ["_build", "results", "gallery"]
+# Tables in results/ are written by benchmarks and included by pages; they are no pages themselves. Scripts in
+# tutorials/ and gallery/ are run, and become pages in auto_tutorials/ and auto_examples/.
+exclude_patterns = ["_build", "results", "tutorials", "gallery"]
 nitpicky = True
 
 # The build needs no network: names of other packages are left as text. With a network, GRBB_INTERSPHINX=1 links them.
@@ -68,9 +68,10 @@ myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
-    "examples_dirs": "gallery",
-    "gallery_dirs": "auto_examples",
-    "filename_pattern": "/plot_",
+    "examples_dirs": ["tutorials", "gallery"],
+    "gallery_dirs": ["auto_tutorials", "auto_examples"],
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,

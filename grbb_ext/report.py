@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from grbb_ext._show import html_table
 from grbb_ext.model_selection import CostCurve, HeldOut, held_out_predict
 from grbb_ext.persistence import versions_of
 from grbb_ext.plotting import CostCurveDisplay, EvidenceDisplay
+from grbb_ext.table import GraphWarning
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -22,9 +24,9 @@ _PAGE = """<!DOCTYPE html>
 body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 52rem; margin: 0 auto; padding: 1rem; }}
 h1 {{ margin-bottom: 0; }} h2 {{ margin-top: 2rem; border-bottom: 1px solid #ddd; }} .lead {{ color: #555; }}
 .wide {{ overflow-x: auto; margin: 1rem 0; }}
-table {{ border-collapse: collapse; font-size: 0.95em; min-width: min(100%, 34rem); }}
+table {{ border-collapse: collapse; font-size: 0.95em; }}
 caption {{ caption-side: bottom; text-align: left; color: #555; padding-top: 0.4rem; }}
-th, td {{ padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #eee; text-align: left; vertical-align: top; }}
+th, td {{ padding: 0.25rem 1.6rem 0.25rem 0; border-bottom: 1px solid #eee; text-align: left; vertical-align: top; }}
 svg {{ max-width: 100%; height: auto; }}
 </style></head><body><h1>{title}</h1><p class="lead">{lead}</p>{sections}</body></html>
 """
@@ -68,14 +70,18 @@ def write_report(
         raise ValueError(f"X has {np.shape(X)[0]} rows, but the model was fitted to {obj.n_rows_}. Pass the same rows.")
     held = None if X is None else held_out_predict(model, X, obj.y_, cv=cv)
     library = _LIBRARIES.get(model.library_, model.library_)
-    lead = f"Trained on {obj.n_rows_:,} rows, of which {obj.labeled_.size:,} have a label, by {library}."
+    lead = f"Trained with {library} on {obj.n_rows_:,} rows, of which {obj.labeled_.size:,} have a label."
+    if held is not None and held.classes is not None:
+        right = held.classes[held.prediction.argmax(axis=1)] == held.y
+        low, high = wilson(right.sum(), right.size)
+        lead += f" Expected accuracy: {right.mean():.2f}, with 95 % confidence between {low:.2f} and {high:.2f}."
     sections = [
         ("Rows and labels", _labels(model)),
         ("Expected quality", _quality(held)),
         ("Calibration", _calibration(held)),
         ("Evidence", _evidence(obj)),
         ("What it costs", _bill(model, X, curve)),
-        ("What to label next", _next_labels(model, n_suggestions, label_price)),
+        ("What to label next", _next_labels(model, X, n_suggestions, label_price)),
         ("Versions", _table((), versions_of(model.library_, model._adapter.version).items())),
     ]
     body = "".join(f"<h2>{name}</h2>{text}" for name, text in sections if text)
@@ -132,7 +138,7 @@ def _labels(model: Any) -> str:
     counts = dict(zip(found.tolist(), count.tolist(), strict=True))
     predicted = np.asarray(model.transduction_)
     shares = [(str(c), counts.get(c, 0), f"{100 * np.mean(predicted == c):.1f} %") for c in obj.classes_.tolist()]
-    return _table((), lines) + _table(("class", "labels", "share of all rows, as predicted"), shares)
+    return _table((), lines) + _table(("class", "labels", "predicted share of all rows"), shares)
 
 
 def _quality(held: HeldOut | None) -> str:
@@ -142,9 +148,9 @@ def _quality(held: HeldOut | None) -> str:
     if held.classes is None:
         error = np.abs(held.prediction - held.y)
         lines = [
-            ("mean absolute error", *_mean(error)),
-            ("root mean squared error", f"{np.sqrt(np.mean(error**2)):.4g}", "-"),
-            ("R²", f"{r2_score(held.y, held.prediction):.3f}" if n > 1 else "-", "-"),
+            ("mean absolute error", *_mean(error, ".3g")),
+            ("root mean squared error", f"{np.sqrt(np.mean(error**2)):.3g}", "-"),
+            ("R²", f"{r2_score(held.y, held.prediction):.2f}" if n > 1 else "-", "-"),
         ]
     else:
         code = np.searchsorted(held.classes, held.y)
@@ -152,12 +158,12 @@ def _quality(held: HeldOut | None) -> str:
         low, high = wilson(right.sum(), n)
         likelihood = np.clip(held.prediction[np.arange(n), code], 1e-15, None)
         lines = [
-            ("accuracy", f"{right.mean():.3f}", f"{low:.3f} to {high:.3f}"),
-            ("log-loss", *_mean(-np.log(likelihood))),
-            ("accuracy of always the commonest class", f"{np.bincount(code).max() / n:.3f}", "-"),
+            ("accuracy", f"{right.mean():.2f}", f"{low:.2f} to {high:.2f}"),
+            ("log-loss", *_mean(-np.log(likelihood), ".2f")),
+            ("accuracy if the commonest class is always predicted", f"{np.bincount(code).max() / n:.2f}", "-"),
         ]
         if held.classes.size == 2 and np.unique(code).size == 2:
-            lines.insert(1, ("area under the ROC curve", f"{roc_auc_score(code, held.prediction[:, 1]):.3f}", "-"))
+            lines.insert(1, ("area under the ROC curve", f"{roc_auc_score(code, held.prediction[:, 1]):.2f}", "-"))
     below = (
         f"Each of {n} labels was predicted by a model that had not seen it. The interval is for new rows that are "
         "drawn as the labelled ones were."
@@ -165,12 +171,12 @@ def _quality(held: HeldOut | None) -> str:
     return _table(("measure", "value", "95 % interval"), lines, below)
 
 
-def _mean(values: NDArray[np.float64]) -> tuple[str, str]:
+def _mean(values: NDArray[np.float64], digits: str) -> tuple[str, str]:
     mean = values.mean()
     if values.size < 2:
-        return f"{mean:.3f}", "-"
+        return f"{mean:{digits}}", "-"
     half = _NORMAL * values.std(ddof=1) / np.sqrt(values.size)
-    return f"{mean:.3f}", f"{mean - half:.3f} to {mean + half:.3f}"
+    return f"{mean:{digits}}", f"{mean - half:{digits}} to {mean + half:{digits}}"
 
 
 def _calibration(held: HeldOut | None) -> str:
@@ -185,7 +191,7 @@ def _calibration(held: HeldOut | None) -> str:
         happened = held.prediction.argmax(axis=1) == code
     n_bins = min(10, n // _LABELS_PER_BIN)
     if n_bins < 2:
-        return f"<p>{n} held-out labels are too few for a picture of calibration: {2 * _LABELS_PER_BIN} are needed.</p>"
+        return f"<p>{n} held-out labels are too few for this picture: {2 * _LABELS_PER_BIN} are needed.</p>"
     ax = _axes(5, 4)
     ax.plot([0, 1], [0, 1], color="0.7", lw=1, label="perfect")
     bins = np.array_split(np.argsort(probability, kind="stable"), n_bins)
@@ -205,7 +211,7 @@ def _evidence(obj: Any) -> str:
         return ""
     ax = _axes(6, 0.6 * len(evidence.experts) + 1.2)
     EvidenceDisplay(evidence).plot(ax=ax)
-    text = "The teacher averages these experts. Weights come from how well each predicts labels that were held out."
+    text = "The probabilities of these models are averaged. The weights come from labels that were held out."
     return f"<p>{text}</p>" + _picture(ax.figure, "Weights of the experts")
 
 
@@ -229,13 +235,21 @@ def _bill(model: Any, X: Any, curve: CostCurve | None) -> str:
     return text
 
 
-def _next_labels(model: Any, k: int, price: float | None) -> str:
+def _next_labels(model: Any, X: Any, k: int, price: float | None) -> str:
     obj = model.objective_
     k = min(k, obj.n_rows_ - obj.labeled_.size - obj.unreachable_.size)
     if k < 1 or obj.propagation_ is None:
         return ""
-    text = f'<div class="wide">{model.suggest_labels(k)._repr_html_()}</div>'
-    if price is not None:
-        plan = model.plan_labels(max(k, 2), price)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphWarning)  # missing values are as they were in fit
+        rows = model.suggest_labels(k, X=X).rows
+        plan = None if price is None else model.plan_labels(max(k, 2), price, X=X)
+    now = [str(value) for value in np.asarray(model.transduction_)[rows].tolist()]
+    if obj.classes_ is not None:
+        sure = obj.predict_proba(model.raw_scores_[rows]).max(axis=1)
+        now = [f"{name}, probability {share:.2f}" for name, share in zip(now, sure, strict=True)]
+    lines = [(i + 1, row, text) for i, (row, text) in enumerate(zip(rows.tolist(), now, strict=True))]
+    text = _table(("order", "row", "prediction so far"), lines, "Each represents a group of rows without a label.")
+    if plan is not None:
         text += f'<div class="wide">{plan._repr_html_()}</div>'
-    return f"<p>Rows are counted from 0 in the table given to fit.</p>{text}"
+    return f"<p>Rows are counted from 0, in the order of the table that the model was trained on.</p>{text}"

@@ -230,7 +230,7 @@ class Targets(RuleSpec):
     .. math:: g = w\,(\sigma(H) - q), \qquad h = w\,\sigma(H)(1 - \sigma(H)) \text{ (Newton) or } w,
 
     which is the correction in probability space: :math:`P g_l + \sigma(H_u) - P \sigma(H_l) = \sigma(H_u) - P y`.
-    The teacher is asked once, before the first round.
+    Targets are computed once, before the first round.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class Labeled(RuleSpec):
 
 @dataclass(frozen=True)
 class Laplacian(RuleSpec):
-    r"""LapGBRT, a baseline of the paper: the plain gradient of the Laplacian-regularised loss (eq. 2).
+    r"""LapGBRT, a baseline of the paper: the gradient of the Laplacian-regularised loss.
 
     :math:`g_l` as in eq. 5, :math:`g_u = \lambda (L H)_u`, hessian 1.
 
@@ -310,7 +310,7 @@ class Laplacian(RuleSpec):
 
 @dataclass(frozen=True)
 class Paper(RuleSpec):
-    r"""Eq. 6 of the paper, exactly: :math:`g = \bar P g_l`, :math:`h = 1`, so a leaf is the mean of -g.
+    r"""The rule of the paper, its equation 6: :math:`g = \bar P g_l`, :math:`h = 1`, so a leaf is the mean of -g.
 
     Parameters
     ----------
@@ -335,8 +335,8 @@ class Corrected(RuleSpec):
 
     .. math:: g = \bar P g_l + \rho\, h\, (H - \bar P H_l), \qquad h = \bar P h_l \text{ (Newton) or } 1.
 
-    Eq. 6 never looks at the unlabelled scores, so once the labelled rows are fitted a wrong score is never
-    repaired. The second term is the gradient of the paper's Laplacian penalty with respect to :math:`H_u`,
+    Eq. 6 does not use the unlabelled scores, so once the labelled rows are fitted a wrong score is not
+    corrected. The second term is the gradient of the paper's Laplacian penalty with respect to :math:`H_u`,
     :math:`\lambda L_{uu}(H_u - P H_l)`, preconditioned by :math:`L_{uu}^{-1}`.
 
     Parameters

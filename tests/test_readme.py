@@ -63,7 +63,7 @@ def unknown_commands(markdown: str) -> list[str]:
 
 
 def pages_with_examples() -> list[str]:
-    folders = ("docs", "docs/tutorials", "docs/howto")
+    folders = ("docs", "docs/howto")  # the build of the site runs tutorials and gallery
     pages = [path.relative_to(ROOT).as_posix() for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md"))]
     return ["README.md", *(page for page in pages if "```python" in (ROOT / page).read_text(encoding="utf-8"))]
 

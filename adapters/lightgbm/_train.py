@@ -37,10 +37,10 @@ def train(
     r"""Train as ``lightgbm.train`` does, and pay for features.
 
     Each tree is grown on gains from which :math:`\mu` times the price of a feature's unpaid sources is subtracted
-    (eq. 1 and 7). What is bought stays paid for all later trees, and every feature that needs a paid source gets
+    (eq. 1 and 7). What is bought stays paid for all later trees, and every feature that needs a paid source is
     cheaper from the next round on. Within a tree a feature is penalised with the price of all of its unpaid sources,
-    also if another feature of the tree shares one of them; the bill counts each source once. With `budget` the bill
-    never exceeds it, at no round.
+    also if another feature of the tree shares one of them; the bill counts each source once. The total never exceeds
+    `budget`, at any round.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def train(
     costs : FeatureCosts or None, default=None
         Prices of the columns. None is plain ``lightgbm.train``.
     mu : float, default=0
-        Trade-off between gain and price, in units of gain per unit of price; 0 buys whatever helps.
+        Trade-off between gain and price, in units of gain per unit of price; 0 buys all that helps.
     budget : float or None, default=None
-        The most that may be spent in all.
+        The most that may be spent in total.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def train(
 
     Examples
     --------
-    Column 0 is dear and column 1, which is almost as good, is cheap.
+    Column 0 is expensive; column 1 is cheap and almost as good.
 
     >>> import numpy as np
     >>> X = np.array([[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 1]])

@@ -41,8 +41,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
 
     over trees grown on different sets of columns: before a round some are grown on a booster that is thrown away, the
     best decides what the round may buy, and all other unpaid columns are closed to it. What is bought stays paid for
-    all later trees, and every feature that needs a paid source gets cheaper. With `budget` the bill never exceeds it,
-    at no round. One instance serves one training.
+    all later trees, and every feature that needs a paid source gets cheaper. The total never exceeds `budget`, at any
+    round. One instance serves one training.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         The data set given to ``xgboost.train``. Its feature weights hold the mask while a tree is grown, and the
         user's own otherwise, also where training breaks off.
     mu : float, default=0
-        Trade-off between gain and price, in units of gain per unit of price; 0 buys whatever helps.
+        Trade-off between gain and price, in units of gain per unit of price; 0 buys all that helps.
     budget : float or None, default=None
-        The most that may be spent in all.
+        The most that may be spent in total.
     strategy : {"levels", "interaction"}, default="levels"
         Which trees are tried. ``"levels"``: on nested sets of columns, those that cost at most so much, and without
         those that do not pay. ``"interaction"``: on all affordable columns, but so that no path buys more than one
@@ -73,7 +73,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     Attributes
     ----------
     ledger_ : Ledger
-        What the model has bought, after every round; also ``booster.ledger_`` of the trained booster.
+        What the model has bought, updated after every round; also ``booster.ledger_`` of the trained booster.
     n_probes_ : int
         Trees (rounds of trees, for several classes) grown only to decide.
 
@@ -95,7 +95,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
 
     Examples
     --------
-    Column 0 is dear and column 1, which is almost as good, is cheap.
+    Column 0 is expensive; column 1 is cheap and almost as good.
 
     >>> import numpy as np
     >>> X = np.array([[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 1]])

@@ -2,8 +2,8 @@
 The bill of each patient
 ========================
 
-With features that are bought on demand, a patient pays only for what their own path through the trees needs, and only
-until the class is certain.
+The model uses features for 31 dollars. With features on demand, a patient pays only for what their own path through the
+trees needs, and only until the class is certain.
 """
 
 import matplotlib.pyplot as plt
@@ -33,10 +33,14 @@ fetch["draw"] = lambda ids: {}
 predictor = model.on_demand(fetch, early_exit="decision", verbose=False)
 result = predictor.predict(np.arange(len(X)))
 
+amounts, counts = np.unique(result.spent, return_counts=True)
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-ax.hist(result.spent, bins=np.arange(-0.5, 32.5), color="C0")
-ax.axvline(model.feature_cost_, color="k", linestyle="--", label="all sources")
-ax.axvline(result.spent.mean(), color="C1", label="mean bill")
-ax.set(xlabel="dollars", ylabel="patients")
-ax.legend()
+bars = ax.bar(range(len(amounts)), counts, tick_label=amounts.astype(int))
+ax.bar_label(bars)
+ax.set(
+    xlabel="bill of a patient, dollars", ylabel="patients", ylim=(0, 1.1 * max(counts))
+)
+ax.set_title(
+    f"all sources {model.feature_cost_:.0f}, mean bill {result.spent.mean():.0f}"
+)
 plt.show()

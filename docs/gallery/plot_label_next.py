@@ -2,7 +2,8 @@
 Which rows to label next
 ========================
 
-Ten labels at a time, chosen by the model or at random, on handwritten digits.
+Ten labels at a time, chosen by the model or at random, on handwritten digits. Lines are means of four draws of the
+first ten labels, and bands their range.
 """
 
 import matplotlib.pyplot as plt
@@ -41,10 +42,12 @@ def at_random(model, rest, random):
 
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-for name, choose in (("suggest_labels", suggested), ("random rows", at_random)):
-    runs = np.array([learn(choose, draw) for draw in range(2)])
-    (line,) = ax.plot([10, 20, 30, 40], runs.mean(axis=0), marker="o", label=name)
-    ax.plot([10, 20, 30, 40], runs.T, color=line.get_color(), alpha=0.3)
-ax.set(xlabel="labels", ylabel="accuracy, unlabelled rows", xticks=[10, 20, 30, 40])
-ax.legend(loc="lower right")
+sizes = [10, 20, 30, 40]
+for name, choose in (("suggested rows", suggested), ("random rows", at_random)):
+    runs = np.array([learn(choose, draw) for draw in range(4)])
+    (line,) = ax.plot(sizes, runs.mean(axis=0), marker="o", label=name)
+    low, high = runs.min(axis=0), runs.max(axis=0)
+    ax.fill_between(sizes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+ax.set(xlabel="labels", ylabel="accuracy on unlabelled rows", xticks=sizes)
+ax.legend(loc="lower right", frameon=False)
 plt.show()

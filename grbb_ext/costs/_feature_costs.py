@@ -83,7 +83,7 @@ class FeatureCosts(PriceEngine):
     default : float or None
         Price of columns that are not mentioned.
     bound : bool
-        Whether the features are the columns of a data set in their order. So it is for a sequence, and after
+        Whether the features are the columns of a data set in their order. True for a sequence, and after
         :meth:`bind`.
 
     Examples
@@ -163,7 +163,7 @@ class FeatureCosts(PriceEngine):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FeatureCosts:
-        """Undo :meth:`to_dict`."""
+        """Make the object from the output of :meth:`to_dict`."""
         settings = {name: state[name] for name in _SETTINGS}
         made = cls(needs=dict(state["needs"]), prices=dict(state["prices"]), **settings)
         return made._with(bound=bool(state["bound"]))

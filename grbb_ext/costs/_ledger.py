@@ -46,7 +46,7 @@ class Purchase:
 
 
 class Ledger(Shown):
-    """What a model has bought so far, under a budget.
+    """Features and sources that a model has bought, under a budget.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class Ledger(Shown):
     budget : float or None
         The limit.
     used : ndarray of bool of shape (n_features,)
-        Features bought. Read it, do not write to it.
+        Features bought. Do not modify it.
     paid : ndarray of bool of shape (n_sources,)
-        Sources paid. Read it, do not write to it.
+        Sources paid. Do not modify it.
     history : list of Purchase
-        What was bought when.
+        What was bought, in which round.
     stop_reason : str or None
         Why training ended before its last round, where costs are the cause.
 
@@ -204,7 +204,7 @@ class Ledger(Shown):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Ledger:
-        """Undo :meth:`to_dict`."""
+        """Make the object from the output of :meth:`to_dict`."""
         ledger = cls(FeatureCosts.from_dict(state["costs"]), state["budget"])
         for line in state["history"]:
             ledger.buy(line["features"], line["round"])

@@ -75,7 +75,7 @@ class GRBBModel(SavedModel):
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; those of a spec, such as ``graph__n_neighbors``, make a new spec.
+        """Set parameters, also those of a spec, such as ``graph__n_neighbors``.
 
         Parameters
         ----------
@@ -278,14 +278,14 @@ class GRBBModel(SavedModel):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much each column matters, as the wrapped estimator's ``importance_type`` counts; they add up to 1."""
+        """Importance of each column, by the wrapped estimator's ``importance_type``; the sum is 1."""
         check_is_fitted(self, "booster_")
         raw = self._adapter.importances(self.booster_, self.estimator_, self.n_features_in_)
         total = raw.sum()
         return np.asarray(raw / total if total > 0 else raw, dtype=np.float64)
 
     def prediction_variance(self, **settings: Any) -> PredictionVariance:
-        """Estimate how far the predictions of the training rows vary.
+        """Estimate the variance of the predictions of the training rows.
 
         Parameters
         ----------
@@ -312,13 +312,13 @@ class GRBBModel(SavedModel):
         Returns
         -------
         LabelSuggestions
-            ``rows`` counts the rows given to fit.
+            ``rows`` are positions among the rows given to fit.
         """
         check_is_fitted(self, "booster_")
         return suggest_labels(self.objective_, self.raw_scores_, k, **settings)
 
     def plan_labels(self, k: int, price: float, **settings: Any) -> LabelPlan:
-        """Forecast what up to k more labels bring, and say how many are worth their price.
+        """Forecast the benefit of up to k more labels, and recommend how many to buy.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class GRBBModel(SavedModel):
         return plan_labels(self.objective_, self.raw_scores_, k, price, **settings)
 
     def cost_curve(self, X: Any, y: Any, **settings: Any) -> CostCurve:
-        """Cross-validate this estimator along mu or along hard budgets; it is not changed and need not be fitted.
+        """Cross-validate this estimator for values of mu or hard budgets; it is not changed and need not be fitted.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class GRBBModel(SavedModel):
         return write_report(self, path, X, **settings)
 
     def on_demand(self, fetch: Mapping[Any, Any], **settings: Any) -> OnDemandPredictor:
-        """Predict with features that are fetched only where a split needs them.
+        """Return a predictor that fetches features only for the rows whose path through the trees needs them.
 
         Parameters
         ----------

@@ -18,20 +18,20 @@ from grbb_ext.table import Table
 
 
 class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
-    """A booster that also learns from rows without a label, and pays for its features.
+    """Boosting classifier that also learns from unlabelled rows, with optional prices of features.
 
-    The wrapped estimator's own parameters drive the training; the graph, the rule and the prices are parameters here.
-    What a custom objective cannot honour is mapped or refused by name, see the user guide.
+    The wrapped estimator's own parameters are used for training; graph, teacher, rule and prices are parameters here.
+    Parameters that do not work with a custom objective are translated, or rejected with an error that names them.
 
     Parameters
     ----------
     estimator : lightgbm.LGBMClassifier, xgboost.XGBClassifier or None, default=None
-        The booster. None takes LightGBM where it is installed, else XGBoost. It is cloned, never changed.
+        The booster. None is LightGBM if it is installed, else XGBoost. It is cloned and not changed.
     graph : {"table", "knn", "refined"}, KNNGraph, SharedGraph, sparse matrix or array-like of shape (N, N)
         The graph of the rows given to fit, as in :func:`grbb_ext.grbb_objective`; at most N - 1 neighbours. None is
         ``"table"`` for ``rule="targets"``, which is the default, and ``"knn"`` for the other rules.
     teacher, propagation, rule
-        As in :func:`grbb_ext.grbb_objective`. ``rule="paper"`` is the paper's rule, exactly.
+        As in :func:`grbb_ext.grbb_objective`. ``rule="paper"`` is the rule of the paper.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
@@ -41,7 +41,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     class_weight : "balanced", dict or None, default=None
         Weights of the classes.
     unlabeled : object, default=-1
-        The marker of unlabelled rows in y. None and NaN mark in any case; None marks only these.
+        The value of y that marks unlabelled rows. None and NaN always do; ``unlabeled=None`` allows only these.
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"
         Categorical columns, beside those of text or of a categorical type.
     random_state : int, RandomState or None, default=None
@@ -49,7 +49,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     n_jobs : int or None, default=None
         Threads of graph, teacher and operator; None takes all cores. The booster has its own.
     verbose : bool, default=False
-        Draw progress bars on what takes more than two seconds.
+        Show progress bars for steps that take more than two seconds.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     feature_cost_ : float or None
         What the features of the model cost; None without `feature_costs`.
     paid_ : tuple
-        The sources that were paid.
+        Sources that the model pays for.
     ledger_ : Ledger or None
-        What was bought when.
+        What was bought, in which round, at which price.
     n_iter_ : int
         Rounds of the model.
     stop_reason_ : str
@@ -88,11 +88,11 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     evals_result_ : dict
         Metrics of the sets in `eval_set`, by set and metric, a value for each round.
     library_ : {"lightgbm", "xgboost"}
-        Whose booster it is.
+        The library of the booster.
 
     See Also
     --------
-    GRBBRegressor : The same for numbers.
+    GRBBRegressor : The same for regression.
     grbb_ext.grbb_objective : The objective alone, for ``xgboost.train`` and ``lightgbm.train``.
 
     Examples
@@ -167,7 +167,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (N, d)
-            Rows. NaN is a missing value, for the booster to deal with.
+            Rows. NaN is a missing value, which the booster handles.
         y : array-like of shape (N,)
             Labels; `unlabeled`, None or NaN marks a row without one.
         sample_weight : array-like of shape (N,) or None, default=None
@@ -175,7 +175,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         classes : array-like or None, default=None
             All classes, where y may miss some.
         eval_set : list of pairs (X, y), default=None
-            Rows on which training is watched, for early stopping; unlabelled ones are left out.
+            Rows on which metrics are computed after each round, for early stopping; unlabelled rows are left out.
         callbacks : list, default=None
             Callbacks of the library, beside those of the wrapped estimator.
         init_model : GRBBClassifier or None, default=None

@@ -75,10 +75,10 @@ class SavedModel(RowReader):
     transduction_: Any = OfTrainingRows()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a folder: the library's own model file, and a JSON that says what it means.
+        """Write the model to a folder: the library's own model file, and a JSON file with classes and columns.
 
         The library loads its file (``model.txt`` of LightGBM, ``model.ubj`` of XGBoost) without grbb_ext, with equal
-        raw scores. The rows given to fit are not written. A saved model that stands there is replaced.
+        raw scores. The rows given to fit are not written. A saved model in that folder is replaced.
 
         Parameters
         ----------
@@ -88,13 +88,13 @@ class SavedModel(RowReader):
         Raises
         ------
         FileExistsError
-            If something else stands there.
+            If the path holds anything but a saved model.
         ValueError
             If classes or categories are of a type that JSON cannot hold, such as dates.
 
         See Also
         --------
-        grbb_ext.estimators.load : Load it, whatever estimator it is.
+        grbb_ext.estimators.load : Load a classifier or a regressor.
         """
         check_is_fitted(self, "booster_")
         adapter = adapter_named(self.library_)
@@ -113,8 +113,8 @@ class SavedModel(RowReader):
     def load(cls, path: str | PathLike[str]) -> Self:
         """Load a model that :meth:`save` wrote. Nothing in it is executed.
 
-        What is made of the rows given to fit is not there: ``graph_``, ``objective_``, ``raw_scores_``,
-        ``transduction_``, ``prediction_variance()`` and ``suggest_labels()`` raise AttributeError. The rest is.
+        Attributes of the training rows are not saved: ``graph_``, ``objective_``, ``raw_scores_``,
+        ``transduction_``, ``prediction_variance()`` and ``suggest_labels()`` raise AttributeError.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class SavedModel(RowReader):
         Raises
         ------
         FileNotFoundError
-            If there is nothing.
+            If the folder does not exist.
         ModelFileError
             If it is damaged, of a later format, of another estimator, or no saved model.
         ImportError
@@ -145,13 +145,13 @@ def load(path: str | PathLike[str]) -> GRBBClassifier | GRBBRegressor:
     Returns
     -------
     GRBBClassifier or GRBBRegressor
-        Which predicts as the saved one does, bit by bit. What is made of the rows given to fit is not there, see
-        :meth:`GRBBClassifier.load`.
+        Its predictions are equal to those of the saved model, bit for bit. Attributes of the training rows are not
+        saved, see :meth:`GRBBClassifier.load`.
 
     Raises
     ------
     FileNotFoundError
-        If there is nothing.
+        If the folder does not exist.
     ModelFileError
         If it is damaged, of another format, or no saved model.
     ImportError

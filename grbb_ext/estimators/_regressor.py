@@ -14,21 +14,21 @@ from grbb_ext.estimators._base import GRBBModel
 
 
 class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
-    """A booster for numbers that also learns from rows without a label, and pays for its features.
+    """Boosting regressor that also learns from unlabelled rows, with optional prices of features.
 
     The loss is the squared error. Scores start at the mean of the labelled rows, as those of the plain boosters do.
-    The wrapped estimator's own parameters drive the training; what a custom objective cannot honour is mapped or
-    refused by name, see the user guide.
+    The wrapped estimator's own parameters are used for training. Parameters that do not work with a custom objective
+    are translated, or rejected with an error that names them.
 
     Parameters
     ----------
     estimator : lightgbm.LGBMRegressor, xgboost.XGBRegressor or None, default=None
-        The booster. None takes LightGBM where it is installed, else XGBoost. It is cloned, never changed.
+        The booster. None is LightGBM if it is installed, else XGBoost. It is cloned and not changed.
     graph : {"table", "knn", "refined"}, KNNGraph, SharedGraph, sparse matrix or array-like of shape (N, N)
         The graph of the rows given to fit, as in :func:`grbb_ext.grbb_objective`; at most N - 1 neighbours. None is
         ``"table"`` for ``rule="targets"``, which is the default, and ``"knn"`` for the other rules.
     teacher, propagation, rule
-        As in :func:`grbb_ext.grbb_objective`. ``rule="paper"`` is the paper's rule, exactly.
+        As in :func:`grbb_ext.grbb_objective`. ``rule="paper"`` is the rule of the paper.
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
@@ -42,7 +42,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     n_jobs : int or None, default=None
         Threads of graph, teacher and operator; None takes all cores. The booster has its own.
     verbose : bool, default=False
-        Draw progress bars on what takes more than two seconds.
+        Show progress bars for steps that take more than two seconds.
 
     Attributes
     ----------
@@ -69,9 +69,9 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     feature_cost_ : float or None
         What the features of the model cost; None without `feature_costs`.
     paid_ : tuple
-        The sources that were paid.
+        Sources that the model pays for.
     ledger_ : Ledger or None
-        What was bought when.
+        What was bought, in which round, at which price.
     n_iter_ : int
         Rounds of the model.
     stop_reason_ : str
@@ -79,11 +79,11 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     evals_result_ : dict
         Metrics of the sets in `eval_set`, by set and metric, a value for each round.
     library_ : {"lightgbm", "xgboost"}
-        Whose booster it is.
+        The library of the booster.
 
     See Also
     --------
-    GRBBClassifier : The same for classes.
+    GRBBClassifier : The same for classification.
 
     Examples
     --------
@@ -115,13 +115,13 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (N, d)
-            Rows. NaN is a missing value, for the booster to deal with.
+            Rows. NaN is a missing value, which the booster handles.
         y : array-like of shape (N,)
             Numbers; NaN or None marks a row without one.
         sample_weight : array-like of shape (N,) or None, default=None
             Weights of the rows.
         eval_set : list of pairs (X, y), default=None
-            Rows on which training is watched, for early stopping; unlabelled ones are left out.
+            Rows on which metrics are computed after each round, for early stopping; unlabelled rows are left out.
         callbacks : list, default=None
             Callbacks of the library, beside those of the wrapped estimator.
         init_model : GRBBRegressor or None, default=None

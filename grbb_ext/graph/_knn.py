@@ -172,7 +172,7 @@ class NeighborLists:
 
 @dataclass(frozen=True)
 class KNNGraph(Spec):
-    """Ask for a nearest-neighbour graph: ``grbb_objective(X, y, graph=KNNGraph(n_neighbors=15))``.
+    """Options of the nearest-neighbour graph: ``grbb_objective(X, y, graph=KNNGraph(n_neighbors=15))``.
 
     ``graph="knn"`` is short for ``graph=KNNGraph()``.
 
@@ -188,7 +188,7 @@ class KNNGraph(Spec):
         Search. ``"auto"`` is exact up to 20,000 rows, then approximate if faiss is installed
         (``pip install 'grbb_ext[ann]'``), else still exact, in quadratic time.
     scale : {"auto", "standard"} or None, default="auto"
-        ``"standard"`` divides each column by its standard deviation, None leaves columns alone; ``"auto"`` divides
+        ``"standard"`` divides each column by its standard deviation, None leaves columns unchanged; ``"auto"`` divides
         unless the columns share a unit, as pixels do (the widest range is at most 4 times the lower quartile).
     bandwidth : float or None, default=None
         Length of ``weights="heat"``; None takes the median distance to the k-th neighbour.

@@ -21,7 +21,7 @@ _FEWEST_COLUMNS, _MOST_COLUMNS = 3, 64
 
 @dataclass(frozen=True)
 class TableGraph(KNNGraph):
-    r"""Ask for the nearest-neighbour graph of an ordinary table: ``grbb_objective(X, y, graph=TableGraph())``.
+    r"""Options of the nearest-neighbour graph of a table: ``grbb_objective(X, y, graph=TableGraph())``.
 
     ``graph="table"`` is short for it, and the default of ``rule="targets"``. Columns of all kinds are made comparable
     before distances are taken, and the work does not grow with the rows beyond `max_nodes`.
@@ -42,7 +42,7 @@ class TableGraph(KNNGraph):
     max_nodes : int or None, default=30000
         Where there are more rows, the graph joins the labelled ones and a random sample of the others, and every
         other row takes the weighted mean of the nodes that would be its neighbours: the work before the first tree
-        hardly grows beyond. None makes every row a node. It applies to ``rule="targets"`` with
+        hardly grows after that. None makes every row a node. It applies to ``rule="targets"`` with
         ``propagation="smooth"``; elsewhere every row is a node.
     """
 
@@ -65,7 +65,7 @@ class TableGraph(KNNGraph):
 
 @dataclass(frozen=True)
 class RefinedGraph(TableGraph):
-    r"""Ask for the refined graph: ``grbb_objective(X, y, graph=RefinedGraph(n_trees=200))``.
+    r"""Options of the refined graph: ``grbb_objective(X, y, graph=RefinedGraph(n_trees=200))``.
 
     ``graph="refined"`` is short for ``graph=RefinedGraph()``. The labels are propagated on the graph of
     :class:`TableGraph`; extremely randomised regression trees are fitted to the result on all rows; and every row takes
@@ -240,7 +240,7 @@ def prepare_graph(
     n_jobs : int or None, default=None
         Threads; None takes all cores.
     verbose : bool, default=False
-        Draw progress bars on what takes more than two seconds.
+        Show progress bars for steps that take more than two seconds.
     warn_missing : bool, default=True
         Warn about missing values, which distances see as medians.
 

@@ -114,7 +114,7 @@ def cost_curve(
         ``estimator(mu=...)`` and ``estimator(budget=...)`` return a booster of either library, or a
         :class:`~grbb_ext.forest.Forest`.
     X : array-like, sparse matrix or frame of shape (N, d)
-        Rows, labelled and unlabelled. For an estimator only, like `y` and all that concerns folds.
+        Rows, labelled and unlabelled. Used with an estimator only, like `y` and the options of the folds.
     y : array-like of shape (N,)
         Labels, with the estimator's marker where there is none.
     feature_costs : FeatureCosts, dict or sequence, default=None
@@ -148,7 +148,7 @@ def cost_curve(
 
     See Also
     --------
-    grbb_ext.plotting.CostCurveDisplay : Pictures of it.
+    grbb_ext.plotting.CostCurveDisplay : Draw the curve.
 
     Examples
     --------

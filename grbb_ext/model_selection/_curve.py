@@ -50,7 +50,7 @@ class CostPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CostCurve:
-    r"""Score and cost of models along mu, along budgets and along their rounds.
+    r"""Score and cost of models for values of mu, hard budgets and numbers of rounds.
 
     Made by :func:`~grbb_ext.model_selection.cost_curve`. A setting is one mu, or one hard budget. There is
     one model per fold and setting; its first t rounds are a model too, which pays only for what those rounds use. A
@@ -192,8 +192,8 @@ class CostCurve:
         """Choose the setting and the number of rounds with the best mean score within a budget; of equals the cheapest.
 
         In every fold a model is cut before the round that would exceed the budget, so each score is that of a model
-        within the budget. The score of the choice is the best of many and so a little too good: score the refitted
-        model on rows that had no part in the choice.
+        within the budget. The score of the choice is the best of many and therefore optimistic: score the refitted
+        model on other rows.
 
         Parameters
         ----------

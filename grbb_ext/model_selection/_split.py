@@ -45,7 +45,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
         Whether a number of folds spreads the classes evenly. ``"auto"`` does unless y holds fractions: for regression
         on whole numbers pass False.
     n_repeats : int, default=1
-        Make a number of folds this often, each time from rows in another order.
+        Number of repetitions, each with the rows in another order.
     shuffle : bool, default=False
         Whether a number of folds is made from rows in random order; repeats always are.
     random_state : int, RandomState or None, default=None
@@ -71,7 +71,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
     [1 3 4 5] [0 2]
     [0 1 2 5] [3 4]
 
-    Any splitter of scikit-learn in it:
+    With any splitter of scikit-learn:
 
     >>> from sklearn.model_selection import LeaveOneGroupOut
     >>> split = SemiSupervisedSplit(LeaveOneGroupOut())
@@ -261,9 +261,8 @@ def share_graph(estimator: Any, X: Any) -> Any:
     Notes
     -----
     In a fold, the shared graph is not the graph that would be built from the fold alone. Its edges are those of the
-    graph of all rows between rows of the fold: the held-out rows have had a say in who is whose neighbour, and a row
-    loses the neighbours that are held out. No label has had a say. This is the graph of the model that is deployed in
-    the end, cut, and in transduction the rows to predict are there from the start. With
+    graph of all rows, between rows of the fold. So the columns of held-out rows take part in the choice of neighbours,
+    and a row loses the neighbours that are held out. Labels take no part in it. With
     :class:`SemiSupervisedSplit` only labelled rows are held out, a few of very many. A fit to all rows is equal with
     and without sharing.
 

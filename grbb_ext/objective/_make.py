@@ -193,8 +193,8 @@ def grbb_objective(
     Pass it as ``obj=`` to ``xgboost.train``, with ``"objective": "binary:logistic", "base_score": 0.5`` in the
     parameters so that the model predicts probabilities (several classes: ``"multi:softprob"`` and 0; regression:
     ``"reg:squarederror"`` and 0), or as ``params["objective"]`` to ``lightgbm.train``. The data set has all N rows in
-    the order of y; with ``label=y`` another order is noticed. For more than two classes also set ``num_class`` to
-    ``obj.n_outputs_``.
+    the order of y; with ``label=y`` a different order raises an error. For more than two classes also set
+    ``num_class`` to ``obj.n_outputs_``.
 
     Parameters
     ----------
@@ -209,22 +209,22 @@ def grbb_objective(
         ``"table"`` for ``rule="targets"`` and ``"knn"`` for the others, with the paper's binary weights for
         ``rule="paper"``.
     teacher : {"committee", "graph", "forest", "linear"}, list, Committee or Teacher, default="committee"
-        What predicts the targets of ``rule="targets"``: the graph, a forest and a linear model, averaged with weights
-        from held-out labels, or one of them alone. A list may also hold any classifier or regressor of scikit-learn's
-        kind; :class:`Committee` has the options. A fitted :class:`Teacher` (``obj.teacher_``) predicts the targets of
-        these rows from the labels that it was fitted to.
+        Predicts the targets of ``rule="targets"``: the graph, a forest and a linear model, averaged with weights
+        from held-out labels, or one of them alone. A list may also hold any classifier or regressor with
+        scikit-learn's interface; :class:`Committee` has the options. A fitted :class:`Teacher`
+        (``obj.teacher_``) predicts the targets of these rows from the labels that it was fitted to.
     propagation : {"smooth", "harmonic", "nonlocal", "poisson"} or PropagationSpec
         The operator. None is ``"smooth"`` for ``"targets"``, ``"nonlocal"`` for ``"corrected"`` and ``"harmonic"`` for
         ``"paper"``. Solver and tolerance are fields of the specs, e.g. ``Smooth(tau=0.1)``.
     rule : {"targets", "paper", "corrected", "laplacian", "labeled"} or RuleSpec, default="targets"
-        How gradients are made, see :mod:`grbb_ext.rules`. ``"laplacian"`` (LapGBRT) and ``"labeled"`` (GBRT) are the
+        The gradients, see :mod:`grbb_ext.rules`. ``"laplacian"`` (LapGBRT) and ``"labeled"`` (GBRT) are the
         paper's baselines. Further options are fields of the specs, e.g. ``Corrected(correction=0.5)``.
     preset : {"paper"} or None, default=None
         ``"paper"``: eq. 5-6 exactly, the same as ``rule="paper"``: harmonic propagation, hessian 1, binary weights.
     loss : {"auto", "logistic", "softmax", "squared_error"}, default="auto"
-        ``"auto"`` is logistic for two classes and softmax for more. Regression has to be asked for.
+        ``"auto"`` is logistic for two classes and softmax for more. Regression needs ``"squared_error"``.
     classes : array-like or None, default=None
-        All classes, where y may miss some. Labels of a single class are refused without it, and with it warned about.
+        All classes, where y may miss some. Labels of a single class raise an error without it, and a warning with it.
     unlabeled : object, default=-1
         The marker of unlabelled rows.
     sample_weight : array-like of shape (N,) or None, default=None
@@ -240,7 +240,7 @@ def grbb_objective(
     n_jobs : int or None, default=None
         Threads; None takes all cores.
     verbose : bool, default=True
-        Draw progress bars on what takes more than two seconds.
+        Show progress bars for steps that take more than two seconds.
 
     Returns
     -------

@@ -25,8 +25,8 @@ class UnreachableRowsWarning(UserWarning):
 class GRBBObjective:
     """A custom objective for XGBoost and LightGBM; made by :func:`grbb_objective`.
 
-    The object is immutable: what can be computed before the first round is, and each call is a function of the raw
-    scores alone. It pickles, and a deep copy is the object itself.
+    The object is immutable. Everything that does not depend on raw scores is computed once, so each call is a function
+    of the raw scores alone. It can be pickled; a deep copy is the object itself.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class GRBBObjective:
     unlabeled_ : object
         The marker of unlabelled rows.
     unreachable_ : ndarray of int
-        Rows that no label reaches, and no other expert of the teacher teaches; their gradient is 0.
+        Rows for which neither the graph nor another expert predicts a target; their gradient is 0.
     graph_ : csr_array of shape (N, N) or None
-        The affinity; None for rules that look at none. Where not every row is a node (see :class:`TableGraph`), the
+        The affinity; None for rules without a graph. Where not every row is a node (see :class:`TableGraph`), the
         others have no edges; ``propagation_.Z`` holds their weights on nodes.
     refinement_ : Refinement or None
         How the graph was refined: agreement with the plain graph, time, settings; None for other graphs.
@@ -126,7 +126,7 @@ class GRBBObjective:
         return self._parts.extend.P_bar if isinstance(self._parts.extend, DenseOperator) else None
 
     def soft_labels(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return what ``rule="targets"`` teaches, for engines that take no Python objective.
+        """Return targets and weights of ``rule="targets"``, for engines that take no Python objective.
 
         A booster that is trained on q with its own logistic loss or squared error, with these weights and from a raw
         score of 0, is the model that this objective trains. For several classes, and for engines whose logistic loss

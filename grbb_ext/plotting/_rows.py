@@ -280,7 +280,7 @@ class VarianceDisplay(Display):
         ``"sandwich"`` or ``"fisher"``.
     is_probability : bool, default=False
         Whether predictions are probabilities, whose standard deviation is 0.5 at most. Rows above it are drawn at 0.5,
-        as triangles: their variance says nothing.
+        as triangles: their variance carries no information.
 
     Attributes
     ----------
@@ -408,7 +408,7 @@ class VarianceDisplay(Display):
 
 
 class EvidenceDisplay(Display):
-    """How far the teacher trusts each of its experts, as bars.
+    """Weights of the teacher's experts, as bars.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ class EvidenceDisplay(Display):
         Parameters
         ----------
         estimator : GRBBClassifier, GRBBRegressor or GRBBObjective
-            With a teacher, which ``rule="targets"`` has.
+            Fitted with a teacher, that is with ``rule="targets"``.
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw; None makes a figure.
         """

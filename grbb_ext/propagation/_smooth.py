@@ -45,8 +45,8 @@ class SmoothPropagation(Propagation):
     number of rows. P is linear but not row-stochastic: some entries are negative.
 
     A row out of the reach of the labels gets the prior mean. The reach is P 1, the extension of ones: near 1 close to a
-    label, near 0 many length scales away. ``tau="auto"`` takes the largest of .05, .05/4, .05/16, ... at which the
-    median row has a reach of at least one half; with 20 labels on real data that is .05 itself.
+    label, near 0 many length scales away. ``tau="auto"`` takes the largest of 0.05, 0.05/4, 0.05/16, ... at which the
+    median row has a reach of at least one half; with 20 labels on real data that is 0.05 itself.
 
     References
     ----------

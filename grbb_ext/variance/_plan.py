@@ -51,7 +51,7 @@ class LabelCurve:
 
 @dataclass(frozen=True)
 class LabelPlan(Shown):
-    """What labels are worth.
+    """Forecast of what more labels are worth.
 
     Attributes
     ----------
@@ -143,10 +143,10 @@ def plan_labels(
     y_valid: ArrayLike | None = None,
     random_state: int = 0,
 ) -> LabelPlan:
-    """Forecast what up to k more labels do to the variance, and say how many are worth their price.
+    """Forecast the variance with up to k more labels, and recommend how many to buy.
 
     The forecast freezes the scores: labels are added one after the other by `strategy` and only the information grows.
-    How far it lies from retraining is measured in ``docs/variance.md``.
+    The page on variance compares it with retraining.
 
     Parameters
     ----------
@@ -169,8 +169,8 @@ def plan_labels(
         As in :func:`suggest_labels`.
     train : callable or None, default=None
         ``train(obj, feature_budget) -> (raw_scores, raw_scores_valid)``. Where given, models are trained with a
-        quarter, half and all of the labels that there are, and their variance (and accuracy) is measured: is the
-        forecast's curve a continuation of theirs?
+        quarter, half and all of the labels that there are, and their variance (and accuracy) is measured, so
+        that the forecast can be compared with them.
     y_valid : array-like or None, default=None
         Labels of the validation rows that `train` scores, for the accuracy.
 

@@ -48,7 +48,7 @@ class PredictionVariance:
     noise_variance : float
         For squared error, the estimated variance of a label about its score; 1 otherwise.
     message : str
-        What was decided on the way, in sentences.
+        Notes on automatic choices.
     """
 
     mean: float
@@ -131,7 +131,7 @@ def prediction_variance(
     Returns
     -------
     PredictionVariance
-        The mean, its standard error and interval, per row on request, and what was decided on the way.
+        The mean, its standard error and interval, per row on request, and notes on automatic choices.
 
     Warns
     -----

@@ -147,9 +147,9 @@ class LabelSuggestions(Shown):
     lam : float
         Weight of the graph that was used.
     n_candidates : int
-        Rows that were looked at.
+        Rows that were considered.
     message : str
-        What was left out, in sentences.
+        Notes on rows that were left out.
     """
 
     rows: Index
@@ -195,8 +195,8 @@ def suggest_labels(
         Labels to buy.
     strategy : {"a-optimal", "k-means", "uncertainty", "random"}, default="k-means"
         Largest drop of the variance; a row in the middle of each cluster without a label; smallest margin between the
-        two most probable classes; or chance. The default had the best accuracy on average at 5, 10, 20 and 40 labels
-        in the benchmark of ``docs/variance.md``, all the more so with `X`.
+        two most probable classes; or random rows. The default had the best mean accuracy in our benchmark, in
+        particular with `X`.
     X : array-like, sparse matrix, frame or None, default=None
         The rows, for ``"k-means"`` only; categories become one-hot columns. None clusters the graph instead, by a
         random projection of its kernel.
@@ -206,7 +206,7 @@ def suggest_labels(
         Rows that ``"a-optimal"`` looks at, each of which takes a solve. None is all of them up to 3,000 rows, and 300
         drawn at random beyond.
     random_state : int or numpy.random.Generator, default=0
-        For the candidates, the first centres, and chance.
+        Seed of candidates, first centres and random rows.
 
     Returns
     -------
