@@ -107,7 +107,7 @@ _trackers: dict[int, subprocess.Popen[str]] = {}  # by process id, on the schedu
 
 
 async def _start_tracker(
-    n_workers: int, of_scheduler: str | None, of_user: tuple[str, int] | None, timeout: int | None
+    n_workers: int, of_scheduler: str | None, of_user: tuple[str, int] | None, timeout: int | None = None
 ) -> tuple[int, dict[str, Any]]:
     """Start a tracker beside the scheduler, on which this runs; return its process and what workers have to know."""
     # In the order of XGBoost, whose guess None is.
@@ -175,11 +175,11 @@ class TrackerApart:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
-    async def run_on_scheduler(
-        self, start: Any, n_workers: int, of_scheduler: Any, of_user: Any, timeout: Any = None, *more: Any
-    ) -> Any:
+    async def run_on_scheduler(self, start: Any, *asked: Any, **more: Any) -> Any:
         """Start a tracker, as XGBoost asks for one; return what workers have to know of it."""
-        pid, args = await self._client.run_on_scheduler(_start_tracker, n_workers, of_scheduler, of_user, timeout)
+        if len(asked) not in (3, 4) or more:  # a release that asks otherwise has its own tracker
+            return await self._client.run_on_scheduler(start, *asked, **more)
+        pid, args = await self._client.run_on_scheduler(_start_tracker, *asked)
         self._pids.append(pid)
         return args
 
