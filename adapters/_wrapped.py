@@ -80,8 +80,8 @@ class WrappedBooster(BoosterAdapter, Protocol):
         if callable(objective) or objective not in self.losses[job.task]:
             raise ValueError(
                 f"objective={objective!r} of the wrapped estimator cannot be kept: the loss is "
-                f"{'the squared error' if job.task == 'regression' else 'logistic or softmax'}, and the rule tells "
-                "unlabelled rows where to go. Leave objective at its default."
+                f"{'the squared error' if job.task == 'regression' else 'logistic or softmax'}, and unlabelled "
+                "rows have targets instead of labels. Leave objective at its default."
             )
         for name, value in self.given_weights(job.estimator).items():
             if job.task == "regression" and value is not None:

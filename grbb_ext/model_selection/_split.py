@@ -227,7 +227,7 @@ def _folds(
             return (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds, **order)
         # scikit-learn refuses this case; with few labels it is the usual one.
         warnings.warn(
-            f"The best labelled class has {count.max()} labels, fewer than cv={n_folds} folds: a class is missing from "
+            f"The largest class has {count.max()} labels, fewer than cv={n_folds} folds: a class is missing from "
             f"the test rows of some folds. Use cv={max(count.max(), 2)} or fewer folds for folds with all classes.",
             UserWarning,
             stacklevel=4,
