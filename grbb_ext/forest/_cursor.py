@@ -71,7 +71,7 @@ class ForestCursor:
     def finished(self) -> NDArray[np.bool_]:
         """Which rows have reached a leaf in every tree."""
         if self._stops is not None and self._stop_tree == self.forest.n_trees:
-            return ~self._stops.needed.any(axis=1)
+            return np.asarray(~self._stops.needed.any(axis=1))
         return np.asarray(self.finished_trees() == self.forest.n_trees)
 
     def finished_trees(self) -> NDArray[np.intp]:
