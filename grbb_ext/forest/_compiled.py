@@ -190,9 +190,9 @@ def walk(
         none = np.empty(0, dtype=np.int32)
         _on_first_use(_walk)(arrays, X, missing, nodes, (none, none), False, np.empty((0, 0), dtype=bool))
         return None
-    # A list is of use, and takes little memory, if few walks are open.
-    size = nodes.size // 4 + 1
-    tree, row = stops.walks or (np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32))
+    # A list is of use, and takes little memory, if few walks are open. Its last entry takes what is left out.
+    size = nodes.size // 4
+    tree, row = stops.walks or (np.empty(size + 1, dtype=np.int32), np.empty(size + 1, dtype=np.int32))
     needed = np.zeros(X.shape, dtype=bool)
     n_open = _on_first_use(_walk)(arrays, X, missing, nodes, (tree, row), stops.walks is not None, needed)
     return Stops(needed, (tree[:n_open], row[:n_open]) if n_open <= size else None)
