@@ -1,23 +1,27 @@
-"""Time per round of XGBoost with GreedyMiser over that of plain XGBoost, measured side by side in one process.
+"""Time per round of training with costs over that of plain training: GreedyMiser on XGBoost, and LightGBM's train.
 
-``python -m benchmarks.miser_speed`` writes ``docs/results/miser_speed.csv``, one row per training.
+``python -m benchmarks.miser_speed`` writes ``docs/results/miser_speed.csv``, a row for each case with medians over
+interleaved trainings: CPU time on one thread, and wall time on two (``--threads 2``).
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from typing import Any
 
+import lightgbm as lgb
 import numpy as np
 import xgboost as xgb
 
 from benchmarks.results import RESULTS, ResultTable
+from grbb_ext.adapters.lightgbm import train as train_lightgbm
 from grbb_ext.adapters.xgboost import GreedyMiser
-from grbb_ext.costs import FeatureCosts
+from grbb_ext.costs import FeatureCosts, Ledger
 
-FIELDS = ["rows", "columns", "rounds", "threads", "mu", "budget", "strategy", "plain_ms", "miser_ms", "ratio", "probes"]
-FIELDS += ["features", "spent", "xgboost"]
+CASE = ["library", "rows", "columns", "rounds", "threads", "mu", "budget", "strategy"]
+FIELDS = [*CASE, "plain_ms", "costs_ms", "ratio", "probes", "features", "spent", "version"]
 CASES: tuple[dict[str, Any], ...] = (
     {"mu": 1.0},
     {"mu": 10.0},
@@ -26,6 +30,8 @@ CASES: tuple[dict[str, Any], ...] = (
     {"mu": 10.0, "share": 0.2},
     {"mu": 10.0, "strategy": "interaction"},
 )
+# Trains with some costs, or plainly with None; returns the rounds, the ledger and the trees that were only looked at.
+Train = Callable[[dict[str, Any] | None], tuple[int, Ledger | None, int]]
 
 
 def make_data(n_rows: int, n_columns: int) -> tuple[Any, Any, FeatureCosts]:
@@ -37,39 +43,72 @@ def make_data(n_rows: int, n_columns: int) -> tuple[Any, Any, FeatureCosts]:
     return X, (score > 0).astype(np.float32), FeatureCosts(np.round(random.uniform(1, 20, n_columns), 1))
 
 
-def seconds_per_round(params: dict[str, Any], dtrain: xgb.DMatrix, rounds: int, miser: GreedyMiser | None) -> float:
-    start = time.perf_counter()
-    booster = xgb.train(params, dtrain, rounds, callbacks=[] if miser is None else [miser])
-    return (time.perf_counter() - start) / booster.num_boosted_rounds()
+def with_xgboost(X: Any, y: Any, costs: FeatureCosts, rounds: int, threads: int) -> Train:
+    dtrain = xgb.DMatrix(X, label=y)
+    params = {"objective": "binary:logistic", "max_depth": 6, "eta": 0.1, "nthread": threads}
+
+    def train(case: dict[str, Any] | None) -> tuple[int, Ledger | None, int]:
+        miser = None if case is None else GreedyMiser(costs, "binary:logistic", dtrain, **case)
+        booster = xgb.train(params, dtrain, rounds, callbacks=[] if miser is None else [miser])
+        n_rounds = booster.num_boosted_rounds()
+        return (n_rounds, None, 0) if miser is None else (n_rounds, miser.ledger_, miser.n_probes_)
+
+    return train
+
+
+def with_lightgbm(X: Any, y: Any, costs: FeatureCosts, rounds: int, threads: int) -> Train:
+    data = lgb.Dataset(X, label=y, free_raw_data=False)
+    params = {"objective": "binary", "num_leaves": 63, "max_depth": 6, "verbosity": -1, "num_threads": threads}
+    params["force_col_wise"] = True
+
+    def train(case: dict[str, Any] | None) -> tuple[int, Ledger | None, int]:
+        booster = train_lightgbm(params, data, rounds, **({} if case is None else {"costs": costs, **case}))
+        return booster.current_iteration(), getattr(booster, "ledger_", None), 0
+
+    return train
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--columns", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cases", type=int, nargs="*", default=list(range(len(CASES))))
-    arguments = parser.parse_args()
-    X, y, costs = make_data(arguments.rows, arguments.columns)
-    everything = costs.total(range(arguments.columns))
-    dtrain = xgb.DMatrix(X, label=y)
-    params = {"objective": "binary:logistic", "max_depth": 6, "eta": 0.1, "nthread": arguments.threads}
-    xgb.train(params, dtrain, 2)  # makes the histogram index, which all trainings share
-    table = ResultTable(RESULTS / "miser_speed.csv", FIELDS, FIELDS)
-    for i in arguments.cases:
-        case = dict(CASES[i])
-        budget = round(case.pop("share") * everything, 1) if "share" in case else None
-        miser = GreedyMiser(costs, "binary:logistic", dtrain, budget=budget, **case)
-        plain = seconds_per_round(params, dtrain, arguments.rounds, None)
-        with_costs = seconds_per_round(params, dtrain, arguments.rounds, miser)
-        plain = (plain + seconds_per_round(params, dtrain, arguments.rounds, None)) / 2
-        ledger = miser.ledger_
-        row = [arguments.rows, arguments.columns, arguments.rounds, arguments.threads, case.get("mu", 0), budget]
-        row += [case.get("strategy", "levels"), round(1e3 * plain, 1), round(1e3 * with_costs, 1)]
-        row += [round(with_costs / plain, 2), miser.n_probes_, int(ledger.used.sum()), ledger.spent, xgb.__version__]
-        table.append([dict(zip(FIELDS, row, strict=True))])
-        print(row)
+    options = parser.parse_args()
+    X, y, costs = make_data(options.rows, options.columns)
+    everything = costs.total(range(options.columns))
+    table = ResultTable(RESULTS / "miser_speed.csv", FIELDS, CASE)
+    clock = time.process_time if options.threads == 1 else time.perf_counter
+    for library, make, version in (
+        ("XGBoost", with_xgboost, xgb.__version__),
+        ("LightGBM", with_lightgbm, lgb.__version__),
+    ):
+        train = make(X, y, costs, options.rounds, options.threads)
+        train(None)  # makes the histograms, which all trainings share
+        for i in options.cases:
+            case = {name: value for name, value in CASES[i].items() if name != "share"}
+            if "share" in CASES[i]:
+                case["budget"] = round(CASES[i]["share"] * everything, 1)
+            if "strategy" in case and library == "LightGBM":
+                continue
+            times = []
+            for _ in range(options.repeats):
+                pair = []
+                for costs_of_run in (None, case):
+                    start = clock()
+                    n_rounds, ledger, probes = train(costs_of_run)
+                    pair.append(1e3 * (clock() - start) / n_rounds)
+                times.append(pair)
+            assert ledger is not None
+            plain, with_costs = np.median(times, axis=0)
+            ratio = np.median([after / before for before, after in times])
+            row = [library, options.rows, options.columns, options.rounds, options.threads, case.get("mu", 0)]
+            row += [case.get("budget"), case.get("strategy", "levels" if library == "XGBoost" else "")]
+            row += [f"{plain:.1f}", f"{with_costs:.1f}", f"{ratio:.2f}", probes, int(ledger.used.sum()), ledger.spent]
+            table.append([dict(zip(FIELDS, [*row, version], strict=True))])
+            print(*row, flush=True)
 
 
 if __name__ == "__main__":

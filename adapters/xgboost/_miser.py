@@ -66,7 +66,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     probe_every : int or "auto", default="auto"
         Look for a purchase in every so-many-th round; rounds between use what is paid. ``"auto"`` waits 1, 2, 4, then 8
         rounds while nothing is worth its price, and grows no more than three trees for looking in four rounds (with an
-        advance of 8), so that training takes about twice the time of plain training at most.
+        advance of 8), so that training takes about twice the time of plain training at most. From 65,536 rows on these
+        trees are grown on a sample of 32,768, and it takes about one and a half times as long at most.
     max_levels : int, default=8
         Most price levels of ``"levels"``, and most steps of ``"interaction"``.
 
@@ -269,7 +270,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         gradient, hessian = self._gradients(raw_scores, self._dtrain)
         if self._mu * judge.prices[judge.candidates].min() >= self._gain_bound(gradient, hessian):
             return None
-        self._prober.gradients = gradient, hessian
+        self._prober.look_at(gradient, hessian, sampling=not self._many_machines)
         choice = _STRATEGIES[self._strategy](judge, self._max_levels)
         return choice if choice.buys else None
 

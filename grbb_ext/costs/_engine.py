@@ -85,10 +85,11 @@ class PriceEngine:
 
     needs: sp.csr_array
     prices: Floats
+    _needed_by: sp.csr_array  # the transpose
 
     def union(self, features: ArrayLike) -> Bools:
         """Return which sources a set of features needs, (..., n_features) to (..., n_sources)."""
-        return np.asarray((self.needs.T @ np.asarray(features, dtype=bool).T).T)
+        return np.asarray((self._needed_by @ np.asarray(features, dtype=bool).T).T)
 
     def covered(self, paid: ArrayLike) -> Bools:
         """Return which features have all of their sources paid, (..., n_sources) to (..., n_features)."""

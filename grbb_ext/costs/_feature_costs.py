@@ -485,7 +485,7 @@ class FeatureCosts(PriceEngine):
         for array in (fields["prices"], needs.data, needs.indices, needs.indptr):
             array.setflags(write=False)
         index = {name: i for i, name in enumerate(fields["features"])}
-        self.__dict__.update(fields | {"_index": index})
+        self.__dict__.update(fields | {"_index": index, "_needed_by": needs.T.tocsr()})
 
     def _with(self, **changes: Any) -> FeatureCosts:
         """Make a copy with some attributes changed."""

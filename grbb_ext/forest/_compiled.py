@@ -18,111 +18,133 @@ from grbb_ext.forest._walk import CATEGORY_CEILING, ZERO, Stops
 if TYPE_CHECKING:
     from grbb_ext.forest._forest import Forest
 
-# Rows that pass through a tree together, so that the tree stays in the fastest cache.
+# Walks that take their steps together, of one tree where there are enough: it stays in the fastest cache.
 _ROWS_PER_BLOCK = 64
-# Deeper than this, a walk of many rows looks now and then whether all have arrived.
-_SHALLOW = 8
 
 
-def _together(column: Any, threshold: Any, left: Any, default_left: Any, missing: bool, arrays: Any) -> None:
-    """Move rows down plain trees: all take a step together, without a branch, which is done for several at once.
+def _walk(arrays: Any, X: Any, missing: bool, nodes: Any, walks: Any, listed: bool, needed: Any) -> int:
+    """Move rows down the trees as far as each may; see :func:`grbb_ext.forest._walk.walk`.
 
-    A step from a leaf leads back to it. Without `missing` no value that is read is NaN.
+    Blocks of walks take a step together, without a branch, if their trees are plain. A step from a leaf leads back to
+    it. Without `missing` no value that is read is NaN. The walks are those `listed` in `walks`, or all, by blocks of
+    rows. With entries in `needed` those that stay open are written to `walks`, from the beginning as far as it is long,
+    and their number is returned.
     """
-    tree_is_plain, tree_depth, X, nodes = arrays
+    column, feature, threshold, left, default_left, zero_is_missing = arrays[:6]
+    category_set, category_start, category_word, category_bits, category_floor, is_plain, depth = arrays[6:]
+    tree, row = walks
+    values, width = X.ravel(), X.shape[1]
     n_trees, n = nodes.shape
-    width = np.int32(X.shape[1])
-    place = np.empty(_ROWS_PER_BLOCK, np.int32)
-    for begin in range(0, n, _ROWS_PER_BLOCK):
-        size = min(n - begin, _ROWS_PER_BLOCK)
-        rows = X[begin : begin + size].ravel()
-        for t in range(n_trees):
-            if not tree_is_plain[t]:
-                continue
-            for i in range(size):
-                place[i] = nodes[t, begin + i]
-            for level in range(tree_depth[t]):
-                if level >= _SHALLOW and level % 2 == 0:
-                    n_open = 0
-                    for i in range(size):
-                        n_open += left[place[i]] != place[i]
-                    if n_open == 0:
-                        break
+    partial = needed.size > 0
+    place, start = np.empty(_ROWS_PER_BLOCK, np.int32), np.empty(_ROWS_PER_BLOCK, np.intp)
+    waiting = np.empty(_ROWS_PER_BLOCK, np.intp)
+    total = tree.size if listed else n
+    n_open = 0
+    for step in range(-(-total // _ROWS_PER_BLOCK) * (1 if listed else n_trees)):
+        begin = (step if listed else step // n_trees) * _ROWS_PER_BLOCK
+        size = min(total - begin, _ROWS_PER_BLOCK)
+        t = np.int32(0 if listed else step % n_trees)
+        plain, n_levels = is_plain[t], depth[t]
+        for j in range(size):
+            if listed:
+                t = tree[begin + j]
+                plain, n_levels = plain and is_plain[t], max(n_levels, depth[t])
+            i = row[begin + j] if listed else begin + j
+            place[j], start[j] = nodes[t, i], i * width
+        if plain:
+            for level in range(n_levels):
+                n_moved = 0
                 # Unsigned numbers index without a look at their sign.
                 if missing:
-                    for i in range(size):
-                        node = np.uint32(place[i])
-                        x = rows[np.uint32(column[node] + np.int32(i) * width)]
+                    for j in range(size):
+                        node = np.uint32(place[j])
+                        x = values[np.uint64(start[j] + column[node])]
                         goes_left = default_left[node] if x != x else x <= threshold[node]
-                        place[i] = left[node] + np.int32(not goes_left)
+                        after = left[node] + np.int32(not goes_left)
+                        after = place[j] if x == np.inf else after
+                        n_moved += after != place[j]
+                        place[j] = after
+                elif partial:
+                    for j in range(size):
+                        node = np.uint32(place[j])
+                        x = values[np.uint64(start[j] + column[node])]
+                        after = left[node] + np.int32(x > threshold[node])
+                        after = place[j] if x == np.inf else after
+                        n_moved += after != place[j]
+                        place[j] = after
                 else:
-                    for i in range(size):
-                        node = np.uint32(place[i])
-                        x = rows[np.uint32(column[node] + np.int32(i) * width)]
-                        place[i] = left[node] + np.int32(x > threshold[node])
-            for i in range(size):
-                nodes[t, begin + i] = place[i]
-
-
-def _walk(arrays: Any, X: Any, known: Any, all_known: bool, nodes: Any, needed: Any, first_open: Any) -> None:
-    """Move rows down any trees as far as each may; see :func:`grbb_ext.forest._walk.walk`."""
-    feature, threshold, left, default_left, zero_is_missing = arrays[:5]
-    category_set, category_start, category_word, category_bits, category_floor, tree_is_plain = arrays[5:]
-    n_trees, n = nodes.shape
-    width = X.shape[1]
-    waiting = np.empty(_ROWS_PER_BLOCK, np.intp)
-    for begin in range(0, n, _ROWS_PER_BLOCK):
-        size = min(n - begin, _ROWS_PER_BLOCK)
-        rows = X[begin : begin + size].ravel()
-        may_read = known[:1].ravel() if all_known else known[begin : begin + size].ravel()
-        for t in range(n_trees):
-            plain = tree_is_plain[t]
-            if plain and all_known:
-                continue  # done together
-            place, n_waiting = nodes[t, begin : begin + size], 0
-            for i in range(size):
-                waiting[n_waiting] = i
-                n_waiting += feature[np.uint32(place[i])] >= 0
-            # Rows that wait before a split take turns: the processor works on several at once.
+                    for j in range(size):
+                        node = np.uint32(place[j])
+                        x = values[np.uint64(start[j] + column[node])]
+                        place[j] = left[node] + np.int32(x > threshold[node])
+                    n_moved = size
+                    if level % 8 == 7:  # seldom: most trees are shallow
+                        n_moved = 0
+                        for j in range(size):
+                            n_moved += left[np.uint32(place[j])] != place[j]
+                if n_moved == 0:
+                    break
+        else:
+            n_waiting = 0
+            for j in range(size):
+                waiting[n_waiting] = j
+                n_waiting += feature[np.uint32(place[j])] >= 0
+            # Walks that wait before a split take turns: the processor works on several at once.
             while n_waiting > 0:
                 n_left = 0
-                for j in range(n_waiting):
-                    i = waiting[j]
-                    node = np.uint32(place[i])
-                    entry = np.uint64(i * width + feature[node])
-                    if not (all_known or may_read[entry]):
-                        needed[begin + i, feature[node]] = True
-                        first_open[begin + i] = min(first_open[begin + i], t)
+                for w in range(n_waiting):
+                    j = waiting[w]
+                    node = np.uint32(place[j])
+                    x = values[np.uint64(start[j] + column[node])]
+                    if x == np.inf:
                         continue
-                    x = rows[entry]
                     goes_left = default_left[node] if x != x else x <= threshold[node]
-                    if not plain:
-                        which = category_set[node]
-                        if zero_is_missing[node] and abs(x) <= ZERO:
-                            goes_left = default_left[node]
-                        elif which >= 0 and x == x:
-                            goes_left = False
-                            if x > category_floor and x < CATEGORY_CEILING:
-                                category = np.int64(x)
-                                word = category // 32
-                                low, high = category_start[which], category_start[which + 1]
-                                if low < high and category_word[low] <= word:
-                                    # Words increase, so this one is not further on; without gaps it is there.
-                                    high = min(high, low + word - category_word[low] + 1)
-                                    if category_word[high - 1] == word:
-                                        low = high - 1
-                                while low < high and category_word[low] < word:
-                                    middle = (low + high) // 2
-                                    if category_word[middle] < word:
-                                        low = middle + 1
-                                    else:
-                                        high = middle
-                                if low < category_start[which + 1] and category_word[low] == word:
-                                    goes_left = (category_bits[low] >> (category % 32)) & 1 == 1
-                    place[i] = left[node] + np.int32(not goes_left)
-                    waiting[n_left] = i
-                    n_left += feature[np.uint32(place[i])] >= 0
+                    which = category_set[node]
+                    if zero_is_missing[node] and abs(x) <= ZERO:
+                        goes_left = default_left[node]
+                    elif which >= 0 and x == x:
+                        goes_left = False
+                        if x > category_floor and x < CATEGORY_CEILING:
+                            category = np.int64(x)
+                            word = category // 32
+                            low, high = category_start[which], category_start[which + 1]
+                            if low < high and category_word[low] <= word:
+                                # Words increase, so this one is not further on; without gaps it is there.
+                                high = min(high, low + word - category_word[low] + 1)
+                                if category_word[high - 1] == word:
+                                    low = high - 1
+                            while low < high and category_word[low] < word:
+                                middle = (low + high) // 2
+                                if category_word[middle] < word:
+                                    low = middle + 1
+                                else:
+                                    high = middle
+                            if low < category_start[which + 1] and category_word[low] == word:
+                                goes_left = (category_bits[low] >> (category % 32)) & 1 == 1
+                    place[j] = left[node] + np.int32(not goes_left)
+                    waiting[n_left] = j
+                    n_left += feature[np.uint32(place[j])] >= 0
                 n_waiting = n_left
+        if listed:
+            for j in range(size):
+                node, t, i = np.uint32(place[j]), tree[begin + j], row[begin + j]
+                nodes[t, i] = place[j]
+                is_open = feature[node] >= 0
+                needed[i, column[node]] |= is_open
+                tree[n_open], row[n_open] = t, i
+                n_open += is_open
+            continue
+        for j in range(size):
+            nodes[t, begin + j] = place[j]
+        if partial:
+            for j in range(size):
+                node = np.uint32(place[j])
+                is_open = feature[node] >= 0
+                needed[begin + j, column[node]] |= is_open
+                end = min(n_open, tree.size - 1)
+                tree[end], row[end] = t, begin + j
+                n_open += is_open
+    return n_open
 
 
 @cache
@@ -155,37 +177,25 @@ def _on_first_use(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def walk(
-    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
+    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], start_tree: int, stops: Stops | None = None
 ) -> Stops | None:
     """Do the work of :func:`grbb_ext.forest._walk.walk`, compiled."""
     trees = slice(start_tree, start_tree + len(nodes))
-    plain = forest.tree_is_plain[trees]
-    # Columns that are known for no row end the trees there; where others are known for a part of the rows, each row
-    # has its own way.
-    columns = None if known is None or len(X) < _ROWS_PER_BLOCK else np.asarray(known.any(axis=0))
-    if known is None or (columns is not None and bool((known == columns).all())):
-        ends = np.zeros(1, dtype=bool) if columns is None else ~columns[forest._column]
-        threshold, left, default_left = forest.threshold, forest.left, forest.default_left
-        if ends.any():
-            threshold = np.where(ends, np.inf, threshold).astype(threshold.dtype)
-            left = np.where(ends, np.arange(left.size), left).astype(left.dtype)
-            default_left = default_left | ends
-        missing = bool(np.isnan(X if columns is None else X[:, columns]).any())
-        _on_first_use(_together)(
-            forest._column, threshold, left, default_left, missing, (plain, forest.tree_depth[trees], X, nodes)
-        )
-        if known is None and plain.all():
-            return None
-    splits = (forest.feature, forest.threshold, forest.left, forest.default_left, forest.zero_is_missing)
+    splits = (forest._column, forest.feature, forest.threshold, forest.left, forest.default_left)
     sets = (forest.category_set, forest.category_start, forest.category_word, forest.category_bits)
     floor = X.dtype.type(CATEGORY_FLOOR[forest.library])
-    unused = np.zeros((1, 1), dtype=bool)
-    needed = unused if known is None else np.zeros(X.shape, dtype=bool)
-    first_open = np.full(1 if known is None else len(X), len(nodes), dtype=np.intp)
-    _on_first_use(_walk)(
-        (*splits, *sets, floor, plain), X, unused if known is None else known, known is None, nodes, needed, first_open
-    )
-    return None if known is None else Stops(needed, first_open)
+    arrays = (*splits, forest.zero_is_missing, *sets, floor, forest.tree_is_plain[trees], forest.tree_depth[trees])
+    missing = bool(np.isnan(X).any())
+    if stops is None:
+        none = np.empty(0, dtype=np.int32)
+        _on_first_use(_walk)(arrays, X, missing, nodes, (none, none), False, np.empty((0, 0), dtype=bool))
+        return None
+    # A list is of use, and takes little memory, if few walks are open. Its last entry takes what is left out.
+    size = nodes.size // 4
+    tree, row = stops.walks or (np.empty(size + 1, dtype=np.int32), np.empty(size + 1, dtype=np.int32))
+    needed = np.zeros(X.shape, dtype=bool)
+    n_open = _on_first_use(_walk)(arrays, X, missing, nodes, (tree, row), stops.walks is not None, needed)
+    return Stops(needed, (tree[:n_open], row[:n_open]) if n_open <= size else None)
 
 
 @_on_first_use

@@ -55,14 +55,12 @@ class ForestCursor:
             raise ValueError(f"n_rows must be at least 0, got {n_rows}.")
         self.forest = forest
         self.nodes: NDArray[np.int32] = np.repeat(forest.tree_start[:-1, None], n_rows, axis=1)
-        # Where the walks stand, as the last one down all trees saw it; at first before the splits of the roots.
+        # Where the last walk was stopped, and how many trees it went down; at first before the splits of the roots.
         roots = forest.feature[forest.tree_start[:-1]]
         needed = np.zeros(forest.n_features, dtype=bool)
         needed[roots[roots >= 0]] = True
-        first = int((roots >= 0).argmax()) if (roots >= 0).any() else forest.n_trees
-        self._stops: Stops | None = Stops(
-            np.broadcast_to(needed, (n_rows, forest.n_features)), np.full(n_rows, first, dtype=np.intp)
-        )
+        self._stops: Stops | None = Stops(np.broadcast_to(needed, (n_rows, forest.n_features)))
+        self._stop_tree = forest.n_trees
 
     @property
     def n_rows(self) -> int:
@@ -72,12 +70,12 @@ class ForestCursor:
     @property
     def finished(self) -> NDArray[np.bool_]:
         """Which rows have reached a leaf in every tree."""
+        if self._stops is not None and self._stop_tree == self.forest.n_trees:
+            return np.asarray(~self._stops.needed.any(axis=1))
         return np.asarray(self.finished_trees() == self.forest.n_trees)
 
     def finished_trees(self) -> NDArray[np.intp]:
         """Return, for each row, how many of the first trees have all reached a leaf."""
-        if self._stops is not None:
-            return self._stops.first_open
         first: NDArray[np.intp] = self.forest._kernels.first_open(self.forest.feature, self.nodes)
         return first
 
@@ -99,8 +97,12 @@ class ForestCursor:
         for name, array in (("X", values), ("known", mask)):
             if array is not None and array.shape != (self.n_rows, self.forest.n_features):
                 raise ValueError(f"{name} must have shape {(self.n_rows, self.forest.n_features)}, got {array.shape}.")
-        stops = self.forest._kernels.walk(self.forest, values, self.nodes[:stop], mask, 0)
-        self._stops = stops if stop == self.forest.n_trees else None
+        stops = None
+        if mask is not None:
+            values = np.where(mask, values, values.dtype.type(np.inf))
+            stops = self._stops if self._stops is not None and stop == self._stop_tree else Stops(mask)
+        self._stops = self.forest._kernels.walk(self.forest, values, self.nodes[:stop], 0, stops)
+        self._stop_tree = stop
 
     def needed(self, stop_tree: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Return the features at which walks are stopped.
@@ -116,9 +118,9 @@ class ForestCursor:
         -------
         ndarray of bool of shape (n_rows, d)
         """
-        of_all = stop_tree is None or bool((np.asarray(stop_tree) >= self.forest.n_trees).all())
-        if self._stops is not None and of_all:
-            return self._stops.needed.copy()
+        asked = self.forest.n_trees if stop_tree is None else np.minimum(stop_tree, self.forest.n_trees)
+        if self._stops is not None and bool(np.all(asked == self._stop_tree)):
+            return self._stops.needed.copy(order="F")  # for who buys by columns
         return self._stopped(np.ones(self.forest.n_nodes), stop_tree) > 0
 
     def spread(self, stop_tree: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -144,7 +146,7 @@ class ForestCursor:
         chosen = np.asarray(rows, dtype=np.intp)
         other.nodes = self.nodes.take(chosen, axis=1)
         stops = self._stops
-        other._stops = None if stops is None else Stops(stops.needed[chosen], stops.first_open[chosen])
+        other._stops, other._stop_tree = None if stops is None else stops.take(chosen), self._stop_tree
         return other
 
     def raw_scores(self, *, stop_tree: int | None = None) -> Floats:

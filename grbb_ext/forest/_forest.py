@@ -424,7 +424,7 @@ class Forest:
         for begin in range(0, len(rows), step):
             block = slice(begin, min(begin + step, len(rows)))
             nodes = np.repeat(self.tree_start[start:stop, None], block.stop - begin, axis=1)
-            self._kernels.walk(self, rows[block], nodes, None, start)
+            self._kernels.walk(self, rows[block], nodes, start)
             yield block, nodes
 
     def _sum(self, nodes: NDArray[np.int32], value: Floats, start: int) -> Floats:

@@ -72,14 +72,28 @@ def _in_set(forest: Forest, x: NDArray[Any], which: NDArray[np.int32]) -> NDArra
 
 
 class Stops(NamedTuple):
-    """Where walks are stopped: the features that each row needs, and its first open tree (n_trees if there is none)."""
+    """Where walks are stopped: the features that each row needs, shape (n, d).
+
+    The compiled walk adds tree and row of all that are stopped, if they are few: the next one looks at no others.
+    """
 
     needed: NDArray[np.bool_]
-    first_open: NDArray[np.intp]
+    walks: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
+
+    def take(self, rows: NDArray[np.intp]) -> Stops:
+        """Return the stops of some rows, given by position."""
+        walks = None
+        if self.walks is not None and bool((np.diff(rows) > 0).all()):  # blocks of rows stay together
+            place = np.full(len(self.needed), -1, dtype=np.int32)
+            place[rows] = np.arange(rows.size)
+            tree, row = self.walks
+            stay = place[row] >= 0
+            walks = tree[stay], place[row[stay]]
+        return Stops(self.needed[rows], walks)
 
 
 def walk(
-    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], known: NDArray[np.bool_] | None, start_tree: int
+    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], start_tree: int, stops: Stops | None = None
 ) -> Stops | None:
     """Move rows down the trees as far as known features allow.
 
@@ -88,21 +102,21 @@ def walk(
     forest : Forest
         The model.
     X : ndarray of shape (n, d)
-        Rows, contiguous, in the forest's precision.
+        Rows, contiguous, in the forest's precision. An entry that is not known is inf, which no row may hold.
     nodes : ndarray of int32 of shape (n_trees, n)
         Where each row stands in each tree; changed in place.
-    known : ndarray of bool of shape (n, d) or None
-        Which entries of X may be read; None is all.
     start_tree : int
         The tree of the first row of `nodes`.
+    stops : Stops or None, default=None
+        Where the walks are stopped now; they are overwritten. None where all entries are known.
 
     Returns
     -------
     Stops or None
-        None if all is known, for then no walk is stopped.
+        Where they are stopped then; None if all is known, for then no walk is stopped.
     """
     n, d = X.shape
-    stops = None if known is None else Stops(np.zeros((n, d), dtype=bool), np.full(n, len(nodes), dtype=np.intp))
+    needed = np.zeros((n, d), dtype=bool)
     offset = np.arange(n) * d
     for t in range(nodes.shape[0]):
         tree = start_tree + t
@@ -112,25 +126,24 @@ def walk(
         for _ in range(forest.tree_depth[tree]):
             feature = forest.feature.take(node)
             moves = feature >= 0
-            if known is not None:
-                # A leaf reads entry -1 of the row, which is clipped or another row's: `moves` is False there anyway.
-                moves &= known.ravel().take(start + feature, mode="clip")
+            # A leaf reads entry -1 of the row, which is clipped or another row's: `moves` is False there anyway.
+            x = X.ravel().take(start + feature, mode="clip")
+            if stops is not None:
+                moves &= x != np.inf
             n_moves = np.count_nonzero(moves)
-            if moves.size - n_moves > (_FINISHED_SHARE * moves.size if known is None else 0):
+            if moves.size - n_moves > (_FINISHED_SHARE * moves.size if stops is None else 0):
                 nodes[t, active] = node
                 active = np.flatnonzero(moves) if isinstance(active, slice) else active[moves]
-                node, start, feature = node[moves], start[moves], feature[moves]
+                node, start, x = node[moves], start[moves], x[moves]
             if n_moves == 0:
                 break
-            x = X.ravel().take(start + feature, mode="clip")
             node = forest._steps.take(node) + ~goes_left(forest, x, node, plain)
         nodes[t, active] = node
         if stops is not None:
             feature = forest.feature.take(nodes[t])
             row = np.flatnonzero(feature >= 0)
-            stops.needed[row, feature[row]] = True
-            stops.first_open[row] = np.minimum(stops.first_open[row], t)
-    return stops
+            needed[row, feature[row]] = True
+    return None if stops is None else Stops(needed)
 
 
 def add(value: NDArray[Any], nodes: NDArray[np.int32], tree_output: NDArray[np.int32], scores: NDArray[Any]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -158,7 +157,7 @@ def as_columns(returned: Any, own: Sequence[Any]) -> dict[Any, Any]:
     """
     if returned is None:
         return {}
-    if isinstance(returned, Mapping) or is_frame(returned, "it"):
+    if not isinstance(returned, np.ndarray) and (isinstance(returned, Mapping) or is_frame(returned, "it")):
         return by_name(returned, "it")
     array = np.asanyarray(returned)
     if array.dtype.kind in "US" and not isinstance(returned, np.ndarray):
@@ -258,10 +257,11 @@ class Batch:
 
     def __post_init__(self) -> None:
         n, d = len(self.ids), self.costs.n_features
-        self.X = np.full((n, d), np.nan)
-        self.present = np.zeros((n, d), dtype=bool)
-        self.known = np.zeros((n, d), dtype=bool)
-        self.fetched = np.zeros((n, len(self.costs.sources)), dtype=bool)
+        # Values come by columns, so these are what is contiguous.
+        self.X = np.full((n, d), np.nan, order="F")
+        self.present = np.zeros((n, d), dtype=bool, order="F")
+        self.known = np.zeros((n, d), dtype=bool, order="F")
+        self.fetched = np.zeros((n, len(self.costs.sources)), dtype=bool, order="F")
         self.failed = np.zeros(n, dtype=bool)
         self.errors: list[FetchError] = []
         self._extra: dict[Any, NDArray[Any]] = {}
@@ -284,10 +284,12 @@ class Batch:
         if rows.size == 0:
             return
         name, users = self.costs.sources[source], self.users[source]
-        with self._failures(name, f"Source {name!r}", rows):
+        try:
             returned = self.fetch[name](self.ids[rows])
-            self.fetched[self.at(rows), source] = True  # what was delivered is paid, usable or not
+            self.fetched[:, source][self.at(rows)] = True  # what was delivered is paid, usable or not
             self._store(as_columns(returned, users.own), users.features, rows)
+        except Exception as error:
+            self._fail(error, name, f"Source {name!r}", rows)
 
     def complete(self, rows: Rows, wanted: NDArray[np.bool_]) -> None:
         """Make known what has all its sources now, deriving what is wanted.
@@ -312,12 +314,14 @@ class Batch:
         if rows.size == 0:
             return
         if name in self.derive:
-            with self._failures(name, f"The callable that derives {name!r}", rows):
+            try:
                 self._store({name: self.derive[name](self._columns(rows))}, {name: feature}, rows)
+            except Exception as error:
+                self._fail(error, name, f"The callable that derives {name!r}", rows)
         else:
             sources = self.costs.sources_of(name)
-            with self._failures(sources[-1], f"The feature {name!r}", rows):
-                raise ValueError(f"none of its sources {list(sources)} returned it. Return it, or use derive=.")
+            lacks = ValueError(f"none of its sources {list(sources)} returned it. Return it, or use derive=.")
+            self._fail(lacks, sources[-1], f"The feature {name!r}", rows)
 
     def _store(self, columns: Mapping[Any, Any], features: Mapping[Any, int], rows: Rows) -> None:
         """Keep columns; those of features that do not need the source are left out, other names wait for `derive`."""
@@ -326,8 +330,8 @@ class Batch:
                 raise ValueError(f"{name!r} has shape {np.shape(values)} for {rows.size} rows.")
             if name in features:
                 at, j = self.at(rows), features[name]
-                self.X[at, j] = read_column(values, f"Column {name!r}", self.categories.get(j), self.unseen)
-                self.present[at, j] = True
+                self.X[:, j][at] = read_column(values, f"Column {name!r}", self.categories.get(j), self.unseen)
+                self.present[:, j][at] = True
             elif name not in self.costs.features:
                 array = np.asarray(values)
                 dtype = np.float64 if array.dtype.kind in "biuf" else object
@@ -349,14 +353,10 @@ class Batch:
         named = np.array([*names, None], dtype=object)
         return np.asarray(named[np.where(np.isnan(values), -1, values).astype(np.intp)])
 
-    @contextmanager
-    def _failures(self, source: Any, who: str, rows: Rows) -> Iterator[None]:
-        """Keep what a user's callable raises as a failure of these rows."""
-        try:
-            yield
-        except Exception as error:
-            self.failed[rows] = True
-            ids = self.ids[rows]
-            failure = FetchError(f"{who} failed for {list_rows(ids)}: {type(error).__name__}: {error}", source, ids)
-            failure.__cause__ = error
-            self.errors.append(failure)
+    def _fail(self, error: Exception, source: Any, who: str, rows: Rows) -> None:
+        """Keep what a user's callable raised as a failure of these rows."""
+        self.failed[rows] = True
+        ids = self.ids[rows]
+        failure = FetchError(f"{who} failed for {list_rows(ids)}: {type(error).__name__}: {error}", source, ids)
+        failure.__cause__ = error
+        self.errors.append(failure)

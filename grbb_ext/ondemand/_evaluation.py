@@ -82,74 +82,88 @@ class Evaluation:
         # Trees between two checks of the probability; the other exits look at all trees at once.
         stepwise = settings.early_exit not in (None, "decision")
         self._step = min(settings.exit_every * self.forest.trees_per_round, n_trees) if stepwise else n_trees
-        # The active rows, their places in the trees, the trees that they finished, and those to descend now.
+        # Rows, which of them are still active, their places in the trees, and the trees to descend now.
         self._rows = np.arange(n)
+        self._active = np.ones(n, dtype=bool)
         self._cursor = ForestCursor(self.forest, n)
-        self._done = np.zeros(n, dtype=np.intp)
         self._horizon = np.full(n, self._step, dtype=np.intp)
 
     def run(self) -> None:
         """Evaluate all rows as far as the early exit and the budget allow."""
-        while self._rows.size:
+        while self._active.any():
+            self._drop()
             at = self.batch.at(self._rows)
             if self.batch.known.any():
                 stop = int(self._horizon.max())
                 self._cursor.advance(self.batch.X[at], self.batch.known[at], stop_tree=stop)
-            self._done = self._cursor.finished_trees()
             self._let_leave()
             wanted = self._choose()
-            sources = self.batch.costs.union(wanted) & ~self.batch.fetched[self.batch.at(self._rows)]
+            sources = self.batch.costs.union(wanted) & ~self.batch.fetched[at]
             for source in np.flatnonzero(sources.any(axis=0)):
                 self.batch.buy(int(source), self._rows[sources[:, source]])
             self.batch.complete(self._rows, wanted)
 
+    def _drop(self) -> None:
+        """Forget rows that have left, once they are a quarter: places in the trees are long to copy."""
+        if 4 * np.count_nonzero(self._active) > 3 * self._rows.size:
+            return
+        stay = np.flatnonzero(self._active)
+        self._rows, self._horizon, self._active = self._rows[stay], self._horizon[stay], self._active[stay]
+        self._cursor = self._cursor.take(stay)
+
     def _let_leave(self) -> None:
-        """Remove rows that are done from the active ones."""
-        self._leave(np.flatnonzero(self.batch.failed[self._rows]), FAILED)
-        finished = np.flatnonzero(self._done == self.forest.n_trees)
+        """Let rows leave that are done."""
+        if self.batch.errors:
+            failed = np.flatnonzero(self._active & self.batch.failed[self._rows])
+            self._leave(failed, FAILED, np.nan, self._cursor.take(failed).finished_trees())
+        finished = np.flatnonzero(self._active & self._cursor.finished)
+        # Rows of which a part has left are worth a copy only if few finish.
+        few = 2 * finished.size < self._rows.size
         if finished.size:
-            self._leave(finished, FINISHED, self._cursor.take(finished).raw_scores())
+            scores = self._cursor.take(finished).raw_scores() if few else self._cursor.raw_scores()[finished]
+            self._leave(finished, FINISHED, scores, self.forest.n_trees)
         early_exit = self.settings.early_exit
-        if early_exit == "decision":
-            certain = np.flatnonzero(decided(*self._cursor.bounds(), self.settings.decision_threshold))
-            self._leave(certain, DECIDED, self._estimate(certain))
+        if early_exit == "decision" and self._active.any():
+            certain = decided(*self._cursor.bounds(), self.settings.decision_threshold)
+            self._leave_estimated(np.flatnonzero(self._active & certain), DECIDED)
         elif early_exit is not None:
             for horizon in range(self._step, self.forest.n_trees, self._step):
                 self._leave_confident(horizon, float(early_exit))
 
     def _leave_confident(self, horizon: int, least: float) -> None:
         """Stop rows whose first `horizon` trees give a class a probability above `least`; the others get more trees."""
-        at = np.flatnonzero((self._horizon == horizon) & (self._done >= horizon))
-        if at.size == 0:
+        reached = self._active & (self._horizon == horizon)
+        if not reached.any() or not (reached := reached & (self._cursor.finished_trees() >= horizon)).any():
             return
-        self._horizon[at] = min(horizon + self._step, self.forest.n_trees)
-        scores = self._cursor.take(at).raw_scores(stop_tree=horizon)
+        self._horizon[reached] = min(horizon + self._step, self.forest.n_trees)
+        scores = self._cursor.raw_scores(stop_tree=horizon)
         n_rounds = horizon / self.forest.trees_per_round if self.forest.averaged else 1.0
-        sure = confidence(scores / n_rounds) > least
-        self._done[at[sure]] = horizon  # more may be done, but they are not in the score
-        self._leave(at[sure], CONFIDENT, scores[sure])
+        sure = np.flatnonzero(reached)
+        sure = sure[confidence(scores[sure] / n_rounds) > least]
+        self._leave(sure, CONFIDENT, scores[sure], horizon)  # more trees may be done, but they are not in the score
 
     def _choose(self) -> Bools:
         """Return the features to buy now, shape (rows, d); rows that can afford none of those they need stop."""
         needed = self._cursor.needed(self._horizon)
+        if not self._active.all():
+            needed &= self._active[:, None]
         if self.budget is None and self.settings.early_exit != "decision":
             return needed  # each of them will be read in any case
         if self.budget is not None:
             needed &= self.batch.costs.affordable(self.batch.fetched[self._rows], self.budget[self._rows])
-            poor = np.flatnonzero(~needed.any(axis=1))
-            self._leave(poor, BUDGET, self._estimate(poor))
-            needed = np.delete(needed, poor, axis=0)
+            self._leave_estimated(np.flatnonzero(self._active & ~needed.any(axis=1)), BUDGET)
         chosen = np.zeros_like(needed)
         feature = self._first(needed) if self.settings.order == "trees" else self._worthiest(needed)
-        chosen[np.arange(len(feature)), feature] = True
+        chosen[np.arange(len(feature)), feature] = self._active
         return chosen
 
     def _worthiest(self, allowed: Bools) -> Rows:
         """Return for each row the feature that removes the most uncertainty for its price."""
         price = self.batch.costs.marginals(self.batch.fetched[self._rows])
-        spread = np.where(allowed, self._cursor.spread(self._horizon), -1.0)
         # Features that cost nothing now come first, in any order.
-        worth = np.where(price > 0, spread / np.where(price > 0, price, 1.0), np.where(allowed, np.inf, -1.0))
+        worth = np.full(allowed.shape, np.inf)
+        np.divide(self._cursor.spread(self._horizon), price, out=worth, where=price > 0)
+        worth[~allowed] = -1.0
         return np.asarray(worth.argmax(axis=1))
 
     def _first(self, allowed: Bools) -> Rows:
@@ -159,23 +173,22 @@ class Evaluation:
         candidate = (feature >= 0) & allowed[row, feature] & (np.arange(len(feature))[:, None] < self._horizon)
         return np.asarray(feature[candidate.argmax(axis=0), row])
 
-    def _estimate(self, at: Rows) -> Floats:
-        """Return estimates for rows that have not finished all trees."""
+    def _leave_estimated(self, at: Rows, status: str) -> None:
+        """Let rows leave that have not finished all trees."""
+        if at.size == 0:
+            return
         cursor, rows = self._cursor.take(at), self._rows[at]
+        trees = cursor.finished_trees()
         # Trees beyond the horizon have not been descended, but part of their features may be known.
         cursor.advance(self.batch.X[rows], self.batch.known[rows])
         if self.settings.unknown == "missing":
             cursor.advance(np.where(self.batch.known[rows], self.batch.X[rows], np.nan))
-        return cursor.expected_scores()
+        self._leave(at, status, cursor.expected_scores(), trees)
 
-    def _leave(self, at: Rows, status: str, scores: Floats | None = None) -> None:
-        """Record the results of some rows, and remove them from the active ones."""
-        if at.size == 0:
-            return
-        leaving, staying = self._rows[at], np.delete(np.arange(self._rows.size), at)
+    def _leave(self, at: Rows, status: str, scores: Floats | float, trees: int | Rows) -> None:
+        """Record the results of some rows: they are not active any more."""
+        leaving = self._rows[at]
+        self._active[at] = False
         self.status[leaving] = status
-        self.trees[leaving] = self._done[at]
-        if scores is not None:
-            self.scores[leaving] = scores.reshape(-1, self.forest.n_outputs)
-        self._rows, self._done, self._horizon = self._rows[staying], self._done[staying], self._horizon[staying]
-        self._cursor = self._cursor.take(staying)
+        self.trees[leaving] = trees
+        self.scores[leaving] = np.reshape(scores, (-1, self.forest.n_outputs)) if np.ndim(scores) else scores

@@ -135,6 +135,8 @@ class OnDemandPredictor:
         self.batch_size = positive_int(self.batch_size, "batch_size")
         self.costs = self.costs.bind(self.forest)
         self._users = users_of_sources(self.costs)
+        no_source = self.costs.covered(np.zeros(len(self.costs.sources), dtype=bool))
+        self._free = [int(j) for j in self.forest.features_used() if no_source[j]]
         self.fetch, self._derive = dict(self.fetch), dict(self.derive or {})
         self._categories = self._read_categories()
         self._classes = None if self.classes is None else np.asarray(self.classes)
@@ -250,8 +252,7 @@ class OnDemandPredictor:
 
     def _read_free(self, free: Any, n: int) -> dict[int, NDArray[np.float64]]:
         """Return the features that need no source, by position."""
-        no_source = self.costs.covered(np.zeros(len(self.costs.sources), dtype=bool))
-        wanted = [int(j) for j in self.forest.features_used() if no_source[j]]
+        wanted = self._free
         if not wanted:
             return {}
         names = [self.costs.features[j] for j in wanted]

@@ -10,6 +10,7 @@ import pytest
 import xgboost as xgb
 
 from grbb_ext import grbb_objective
+from grbb_ext.adapters.xgboost import _probe
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.adapters.xgboost._probe import builtin_gradients
 from grbb_ext.costs import FeatureCosts, Ledger
@@ -182,6 +183,25 @@ def random_costs(rng, d):
     needs = [sorted(set(rng.choice(n_sources, rng.integers(0, 3)).tolist())) for _ in range(d)]
     needs[0] = list(range(n_sources))
     return FeatureCosts(needs=needs, prices={s: round(float(rng.uniform(0, 5)), 1) for s in range(n_sources)})
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_many_rows_are_probed_by_a_sample_that_stands_for_all(n_classes, monkeypatch):
+    monkeypatch.setattr(_probe, "_PROBED_ROWS", 2000)
+    X, y = make_data(n=8000, n_classes=n_classes)
+    kind = {"objective": "multi:softprob", "num_class": 3} if n_classes == 3 else {"objective": "binary:logistic"}
+    gains = []
+    for make in (xgb.DMatrix, xgb.QuantileDMatrix):  # the second cannot be sliced: all rows are probed
+        dtrain = make(X, label=y, feature_weights=np.arange(6.0))
+        miser = WatchedMiser(FeatureCosts(np.ones(6)), kind["objective"], dtrain, mu=1.0)
+        xgb.train(BINARY | kind, dtrain, 4, callbacks=[miser])
+        np.testing.assert_array_equal(dtrain.get_float_info("feature_weights"), np.arange(6.0))
+        raw_scores = np.zeros((8000, 3) if n_classes == 3 else 8000, dtype=np.float32)
+        miser._prober.look_at(*builtin_gradients(kind["objective"])(raw_scores, dtrain))
+        gains.append(miser._prober(np.ones(6, dtype=bool), None))
+    assert miser._prober._rows.size == 0
+    np.testing.assert_allclose(gains[0].gain[0], gains[1].gain[0], rtol=0.15)
+    np.testing.assert_allclose(gains[0].total, gains[1].total, rtol=0.15)
 
 
 @pytest.mark.parametrize("seed", range(200))

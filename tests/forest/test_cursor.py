@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from grbb_ext import Forest, ForestCursor
 from grbb_ext.forest import Tree, _compiled, _walk
-from grbb_ext.forest._walk import as_rows
+from grbb_ext.forest._walk import Stops, as_rows
 
 
 def stump(feature, threshold, low, high, output=0):
@@ -162,13 +162,20 @@ def test_both_walks_stop_at_the_same_nodes(library, by_row):
     random = np.random.default_rng(0)
     chance, known = random.random(X.shape if by_row else X.shape[1]), np.zeros(X.shape, dtype=bool)
     nodes = [np.repeat(forest.tree_start[:-1, None], len(X), axis=1) for _ in range(2)]
-    for share in (0.3, 0.6, 0.9):
-        known |= chance < share
+    stops, n_listed = [Stops(known)] * 2, []
+    by_chance = [chance < share for share in (0.3, 0.6, 0.9)]
+    for arrived in (*by_chance, random.random(X.shape) < 0.9, random.random(X.shape) < 0.9):
+        known |= arrived
+        partial = np.where(known, rows, np.inf).astype(rows.dtype)
         stops = [
-            kernels.walk(forest, rows, found, known, 0)
-            for kernels, found in zip((_walk, _compiled), nodes, strict=True)
+            kernels.walk(forest, partial, found, 0, before)
+            for kernels, found, before in zip((_walk, _compiled), nodes, stops, strict=True)
         ]
         np.testing.assert_array_equal(*nodes)
-        for one, other in zip(*stops, strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert stops[0].needed.any()
+        np.testing.assert_array_equal(stops[0].needed, stops[1].needed)
+        is_open = forest.feature[nodes[0]] >= 0
+        assert (stops[1].walks is not None) == (is_open.mean() <= 0.25)
+        if stops[1].walks is not None:
+            assert sorted(zip(*stops[1].walks, strict=True)) == list(zip(*np.nonzero(is_open), strict=True))
+            n_listed.append(is_open.sum())
+    assert n_listed[-2] > n_listed[-1] > 0

@@ -167,7 +167,7 @@ def test_sets_with_gaps(sets):
     expected = [[0.25 if int(value) in members else 0.5 for members in sets] for (value,) in x]
     for kernels in (_walk, _compiled):
         nodes = np.repeat(forest.tree_start[:-1, None], len(x), axis=1)
-        kernels.walk(forest, x, nodes, None, 0)
+        kernels.walk(forest, x, nodes, 0)
         np.testing.assert_array_equal(forest.value[nodes, 0].T, expected)
 
 
