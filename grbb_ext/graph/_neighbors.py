@@ -21,6 +21,8 @@ Index = NDArray[np.intp]
 _RECALL_SAMPLE = 200
 # k-means of the cells: so many rows for each, of which more would not move the recall.
 _ROWS_PER_CELL = 64
+# Cells need not be the best: the number that is probed makes up for it.
+_KMEANS_STEPS = 4
 
 _log = logging.getLogger("grbb_ext.graph")
 
@@ -85,6 +87,7 @@ class FaissIndex:
         # Twice the root: fewer rows are looked at for the same recall, and k-means is still cheap.
         self.n_cells = max(1, min(int(2 * np.sqrt(n_rows)), n_rows // _ROWS_PER_CELL))
         self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_columns), n_columns, self.n_cells)
+        self._index.cp.niter = _KMEANS_STEPS
         random = np.random.default_rng(0)
         self._index.train(rows[random.choice(n_rows, min(n_rows, _ROWS_PER_CELL * self.n_cells), replace=False)])
         self._index.add(rows)
