@@ -47,7 +47,7 @@ def report(rows: Sequence[Row], path: Path, published: Mapping[str, Mapping[int,
 def section(rows: Sequence[Row]) -> str:
     """Return means of all methods, leads over each, and leads in both halves of the sets."""
     names = sorted({row["data"] for row in rows})
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    methods = methods_of(rows)
     lines = ["| method | " + " | ".join(TITLES) + " | CPU seconds |", "|---" * (len(METRICS) + 2) + "|"]
     for method in methods:
         own = [row for row in rows if row["method"] == method]
@@ -67,6 +67,11 @@ def section(rows: Sequence[Row]) -> str:
     rivals = [name for name in methods if name not in OURS]
     lines += [leads(rows, ours, rivals, names) for ours in OURS if ours in methods]
     return "\n".join(lines)
+
+
+def methods_of(rows: Sequence[Row]) -> list[str]:
+    """Return the methods, ours first."""
+    return sorted(dict.fromkeys(row["method"] for row in rows), key=lambda method: method not in OURS)
 
 
 def leads(rows: Sequence[Row], ours: str, rivals: Sequence[str], names: Sequence[str]) -> str:
@@ -115,7 +120,7 @@ def published_means(
     names = [name for name in sorted({row["data"] for row in rows}) if n_labels in published.get(name, {})]
     lines = ["Mean accuracy beside the published columns (their splits, not ours):\n", "| method | accuracy | tables |"]
     lines.append("|---|---|---|")
-    for method in list(dict.fromkeys(row["method"] for row in rows)):
+    for method in methods_of(rows):
         means = [
             np.mean([float(row["accuracy"]) for row in rows if row["method"] == method and row["data"] == name])
             for name in names
