@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
 from math import comb
@@ -10,13 +10,14 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext._show import html_table, text_table
+from grbb_ext._show import Shown
 from grbb_ext.losses import Loss, SquaredErrorLoss
 from grbb_ext.teacher._targets import one_hot, sharpened
 
 Floats = NDArray[np.float64]
 
 _HEADER = ("expert", "log-likelihood", "weight")
+_MOST_SHOWN = 10  # shares of classes
 
 # A held-out probability counts as at least this: one surprise is no proof.
 _FLOOR = 0.01
@@ -32,7 +33,7 @@ _LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Shown):
     """How well each expert predicts labels that were held out, and what follows from it.
 
     It prints as a small table; :class:`grbb_ext.EvidenceDisplay` draws it.
@@ -87,23 +88,16 @@ class Evidence:
         """The mean power, geometrically."""
         return float(np.exp(np.dot(self.shares, np.log(self.powers))))
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        rows = zip(self.experts, self.log_likelihood, self.weight, strict=True)
-        return [
-            (name, "-" if value is None else f"{value:.2f}", f"{100 * weight:.0f} %") for name, value, weight in rows
+    def _table(self) -> tuple[Sequence[str], Iterable[Sequence[object]], str]:
+        rows = [
+            (name, "-" if value is None else f"{value:.2f}", f"{100 * weight:.0f} %")
+            for name, value, weight in zip(self.experts, self.log_likelihood, self.weight, strict=True)
         ]
-
-    def _below(self) -> str:
-        shares = "" if self.class_shares is None else ", ".join(f"{share:.2f}" for share in self.class_shares[:10])
-        more = ", ..." if self.class_shares is not None and len(self.class_shares) > 10 else ""
-        moved = f" Classes moved to the shares {shares}{more}." if shares else ""
-        return f"{self.n_labels} labels held out; probabilities to the power {self.power:.2f}.{moved}"
-
-    def __str__(self) -> str:
-        return text_table(_HEADER, self._rows(), self._below())
-
-    def _repr_html_(self) -> str:
-        return html_table(_HEADER, self._rows(), self._below())
+        below = f"{self.n_labels} labels held out; probabilities to the power {self.power:.2f}."
+        if self.class_shares is not None:
+            listed = ", ".join(f"{share:.2f}" for share in self.class_shares[:_MOST_SHOWN])
+            below += f" Classes moved to the shares {listed}{', ...' * (len(self.class_shares) > _MOST_SHOWN)}."
+        return _HEADER, rows, below
 
 
 def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpen: float | str = "auto") -> Evidence:
