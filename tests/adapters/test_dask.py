@@ -431,8 +431,9 @@ def test_a_worker_that_dies_while_xgboost_connects_them_is_not_waited_for(monkey
         with pytest.raises(WorkerLostError, match="1 of 2 workers died"):
             train(client, PARAMS, array(X, 75, 75, 75, 75), y, graph=W, num_boost_round=ROUNDS)
         assert time.monotonic() - started < 60
-        # A tracker that nobody ends would wait for the dead worker, and keep the thread of the other one.
-        assert client.submit(os.getpid, workers=[survivor], pure=False).result(timeout=20) == pid
+        if not seconds:  # later the survivor may be trying to reach the dead worker itself, as long as XGBoost likes
+            # A tracker that nobody ends would wait for the dead worker, and keep the thread of the other one.
+            assert client.submit(os.getpid, workers=[survivor], pure=False).result(timeout=60) == pid
 
 
 def test_the_tracker_listens_where_it_can():
