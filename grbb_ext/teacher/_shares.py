@@ -104,7 +104,7 @@ def matched_shares(table: Table, labels: Labels) -> Floats:
     Returns
     -------
     ndarray of shape (K,)
-        Positive shares; a class without a label keeps next to none.
+        Positive shares; a class without a label keeps next to none. Those of the labels where no row is unlabelled.
 
     Examples
     --------
@@ -120,6 +120,8 @@ def matched_shares(table: Table, labels: Labels) -> Floats:
     seen = np.flatnonzero(is_class.any(axis=0))
     others = np.ones(table.n_rows, dtype=bool)
     others[labels.labeled] = False
+    if not others.any():
+        return own
     space = DistanceSpace.fit(table.sampled(), scale="standard", normal_scores=True, warn_missing=False)
     chosen = _some(np.arange(labels.labeled.size))
     points = space(table.take(labels.labeled[chosen]), 1)

@@ -111,6 +111,12 @@ def test_shares_are_estimated_unasked_where_classes_have_equally_many_labels(y, 
     assert class_shares(None, table, labels) is None
 
 
+def test_without_unlabeled_rows_the_shares_are_those_of_the_labels():
+    table, labels = read_table(MOONS), read_labels(TRUTH)
+    assert_allclose(class_shares("unlabeled", table, labels), [np.mean(TRUTH == 0), np.mean(TRUTH)])
+    assert_allclose(grbb_objective(MOONS, TRUTH, teacher=Committee(class_prior="unlabeled")).targets_, TRUTH)
+
+
 def test_shares_are_not_estimated_without_columns_or_classes():
     y = drawn_by_class(TRUTH, 10)
     W = knn_graph(MOONS)
