@@ -185,7 +185,7 @@ class KNNGraph(Spec):
     metric : str, default="euclidean"
         A metric of :class:`sklearn.neighbors.NearestNeighbors`.
     method : {"auto", "brute", "tree", "faiss"}, default="auto"
-        Search. ``"auto"`` is exact up to 20,000 rows, then approximate if faiss is installed
+        Search. ``"auto"`` is exact up to 8,000 rows, then approximate if faiss is installed
         (``pip install 'grbb_ext[ann]'``), else still exact, in quadratic time.
     scale : {"auto", "standard"} or None, default="auto"
         ``"standard"`` divides each column by its standard deviation, None leaves columns unchanged; ``"auto"`` divides

@@ -76,6 +76,8 @@ class FaissIndex:
         self, X: NDArray[np.floating[Any]], k: int, metric: str, recall_wanted: float, n_jobs: int | None = None
     ) -> None:
         self._k, self._cosine, self._n_jobs = k, metric == "cosine", n_jobs
+        # A power of 2, so that nothing is rounded: squares of very large or small numbers leave single precision.
+        self._unit = 2.0 ** (int(np.frexp(np.abs(X).max())[1]) - 1)
         with _faiss_threads(n_jobs):
             self._train(self._single(X), recall_wanted)
 
@@ -111,26 +113,24 @@ class FaissIndex:
         """Return the k nearest rows of each query, nearest first, and their distances; -1 where there are fewer."""
         with _faiss_threads(self._n_jobs):
             squared, found = self._index.search(self._single(X), k or self._k)
-        distances = squared / 2 if self._cosine else np.sqrt(np.maximum(squared, 0))
-        return found.astype(np.intp, copy=False), distances.astype(np.float64)
+        squared = squared.astype(np.float64)
+        distances = squared / 2 if self._cosine else self._unit * np.sqrt(np.maximum(squared, 0))
+        return found.astype(np.intp, copy=False), distances
 
     def _single(self, X: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        rows = np.ascontiguousarray(X, dtype=np.float32)
+        rows = np.ascontiguousarray(X / self._unit, dtype=np.float32)
         if self._cosine:
             import faiss
 
-            rows = rows.copy()
             faiss.normalize_L2(rows)
         return rows
 
 
 Method = Literal["auto", "brute", "tree", "faiss"]
 
-# Brute force is quadratic: at 20,000 rows it takes about a second on two cores, at 100,000 half a minute.
-_EXACT_UP_TO = 20_000
-# From here on faiss proposes neighbours in half of the time, and pays for its import.
-_PROPOSED_FROM = 8_000
-_LARGEST_PROPOSED = 1e15  # squares of larger numbers may overflow
+# Brute force is quadratic. Here it takes a quarter of a second on two cores, as faiss does with its import; at 20,000
+# rows four times as long as faiss, and half a minute at 100,000.
+_EXACT_UP_TO = 8_000
 _CANDIDATES_PER_BLOCK = 2**20
 _RECALL = 0.98
 # A row takes the mean of nodes: whether a few of them are the next best makes no difference, and half of the time.
@@ -138,7 +138,7 @@ _RECALL_OF_NODES = 0.8
 
 
 def choose_method(X: Matrix, metric: str, method: Method) -> Literal["brute", "tree", "faiss"]:
-    """Pick the search: brute force to 20,000 rows, faiss beyond where it is installed and applies.
+    """Pick the search: brute force to 8,000 rows, faiss beyond where it is installed and applies.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def nearest_neighbors(
     index = NodeIndex(X, min(n_neighbors + 2, X.shape[0]), metric, method, n_jobs, _RECALL)
     todo = row_blocks(X.shape[0], index.rows_per_block)
     blocks = [
-        _first_by_distance(index, X, np.arange(rows.start, rows.stop), n_neighbors, n_neighbors + 2, index.proposes)
+        _first_by_distance(index, X, np.arange(rows.start, rows.stop), n_neighbors, n_neighbors + 2)
         for rows in progress(todo, len(todo), "nearest neighbours", verbose)
     ]
     neighbors, distances = (np.vstack(parts) for parts in zip(*blocks, strict=True))
@@ -203,18 +203,17 @@ def nearest_neighbors(
 
 
 def _first_by_distance(
-    index: NodeIndex, X: Matrix, rows: Index, n_neighbors: int, n_candidates: int, proposed: bool
+    index: NodeIndex, X: Matrix, rows: Index, n_neighbors: int, n_candidates: int
 ) -> tuple[Index, NDArray[np.float64]]:
     """Return the first neighbours of some nodes by distance and, where distances are equal, by number.
 
     Which of several nodes at the same distance a search finds depends on threads and blocks. The candidates hold the
     answer for certain if the search puts one more node, and so all it left out, farther away than the k-th neighbour by
-    more than its rounding. Rows for which it does not are searched again: in double precision where the candidates
-    were `proposed` in single precision, else with more of them.
+    more than its rounding. Rows for which it does not are searched again with more candidates.
     """
     n_nodes, n_columns = index.nodes.shape
     n_candidates = min(n_candidates, n_nodes)
-    found, distances = (index.propose if proposed else index.search)(X[rows], n_candidates)
+    found, distances = index.search(X[rows], n_candidates)
     left_out, margin = distances[:, -1] ** 2, np.zeros(rows.size)
     settled = found[:, -1] < 0 if n_candidates < n_nodes else np.ones(rows.size, dtype=bool)
     if n_candidates < n_nodes:
@@ -228,17 +227,15 @@ def _first_by_distance(
     if index.mean is not None:
         # Let b be a node left out though |a - b| is at most the k-th distance r, so that |b| <= |a| + r. The search
         # adds products in double precision, for single rows too, which errs by at most (d + 2) eps (|a| + |b|)^2 in
-        # the square; proposals round the rows before, which adds 2. Its roots and the differences above are rounded to
-        # the precision of the rows: 2 eps r^2. Twice that leaves room for terms of second order. Cells of faiss promise
-        # no more than their recall.
+        # the square. Its roots and the differences above are rounded to the precision of the rows: 2 eps r^2. Twice
+        # that leaves room for terms of second order. Cells of faiss promise no more than their recall.
         norm, radius = np.linalg.norm(index.nodes[rows].astype(np.float64), axis=1), distances[:, -1]
-        kind = np.finfo(np.float32 if proposed else np.float64)
-        sums = (n_columns + 4) * (float(kind.eps) * (2 * norm + radius) ** 2 + float(kind.tiny))
-        margin = 2 * (sums + 2 * max(float(kind.eps), index.precision) * radius**2)
+        double = np.finfo(np.float64)
+        sums = (n_columns + 2) * (float(double.eps) * (2 * norm + radius) ** 2 + float(double.tiny))
+        margin = 2 * (sums + 2 * index.precision * radius**2)
     tied = np.flatnonzero((left_out - margin <= distances[:, -1] ** 2) & ~settled)
     for block in row_blocks(tied.size, max(1, _CANDIDATES_PER_BLOCK // n_candidates)):
-        n_more = n_candidates if proposed else 4 * n_candidates
-        more = _first_by_distance(index, X, rows[tied[block]], n_neighbors, n_more, False)
+        more = _first_by_distance(index, X, rows[tied[block]], n_neighbors, 4 * n_candidates)
         neighbors[tied[block]], distances[tied[block]] = more
     return neighbors, distances
 
@@ -268,8 +265,6 @@ class NodeIndex:
         Relative rounding of the distances that are handed out.
     recall : float
         Share of the true neighbours that are found; 1 where the search is exact.
-    proposes : bool
-        Whether :meth:`propose` can be used.
     rows_per_block : int
         A good number of rows for one search.
 
@@ -283,7 +278,6 @@ class NodeIndex:
 
     recall = 1.0
     rows_per_block = 4096
-    proposes = False
 
     def __init__(
         self,
@@ -302,20 +296,12 @@ class NodeIndex:
         self.precision = float(np.finfo(np.float32 if self._faiss is not None else self.nodes.dtype).eps)
         if self._faiss is not None:
             self.recall = self._faiss.recall
+            self.rows_per_block *= 16
         else:
-            self.proposes = (
-                chosen == "brute"
-                and self.mean is not None
-                and nodes.shape[0] >= _PROPOSED_FROM
-                and importlib.util.find_spec("faiss") is not None
-                and float(np.abs(self.nodes).max()) < _LARGEST_PROPOSED
-            )
             algorithm = "auto" if chosen == "tree" else "brute"
             self._exact = NearestNeighbors(
                 n_neighbors=n_neighbors, metric=metric, algorithm=algorithm, n_jobs=n_jobs
             ).fit(self.nodes)
-        if self._faiss is not None or self.proposes:
-            self.rows_per_block *= 16  # below 5,000 rows at a time the exact search of faiss is four times slower
 
     def search(self, X: Matrix, n_neighbors: int | None = None) -> tuple[Index, NDArray[np.float64]]:
         """Return the numbers of the k nearest nodes of each row, nearest first, and their distances."""
@@ -323,15 +309,6 @@ class NodeIndex:
             return self._faiss.search(self._centered(X), n_neighbors)
         distances, found = self._exact.kneighbors(self._centered(X), n_neighbors)
         return found, distances.astype(np.float64)
-
-    def propose(self, X: Matrix, n_neighbors: int) -> tuple[Index, NDArray[np.float64]]:
-        """Return the same by faiss, with distances that have been rounded to single precision on the way."""
-        import faiss
-
-        rows, nodes = (np.ascontiguousarray(part, dtype=np.float32) for part in (self._centered(X), self.nodes))
-        with _faiss_threads(self._n_jobs):
-            squared, found = faiss.knn(rows, nodes, n_neighbors)
-        return found.astype(np.intp, copy=False), np.sqrt(np.maximum(squared, 0.0)).astype(np.float64)
 
     def _centered(self, X: Matrix) -> Matrix:
         return X if self.mean is None else X - self.mean

@@ -275,7 +275,7 @@ class Refinement:
     nodes : ndarray of int of shape (M,)
         The rows that the graph joins: all, or a sample that holds the labelled ones.
     search : {"brute", "tree", "faiss"}
-        The search that was used: beyond 20,000 rows neighbours are approximate where faiss is installed, and exact
+        The search that was used: beyond 8,000 rows neighbours are approximate where faiss is installed, and exact
         where it is not.
     recall : float
         Share of the true nearest neighbours of the nodes that the search found, estimated on a sample of them; 1 where

@@ -74,34 +74,25 @@ def test_close_rows_far_from_the_others_keep_their_order():
     np.testing.assert_array_equal(neighbors[[0, 10, 29, 30]], [[1, 2, 3], [9, 11, 8], [28, 27, 26], [31, 32, 33]])
 
 
+@pytest.mark.parametrize("unit", [1e-25, 1.0, 1e25])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rows", ["cube", "close rows far away", "tiny numbers", "numbers whose squares overflow"])
-def test_neighbours_that_faiss_proposes_are_those_of_the_exact_search(rows, dtype, monkeypatch):
-    random = np.random.default_rng(0)
-    cloud = random.normal(size=(9000, 4))
-    X = {
-        "cube": (np.arange(8192)[:, None] >> np.arange(13) & 1),
-        "close rows far away": cloud + 1e4 * (cloud[:, :1] > 0),
-        "tiny numbers": 1e-21 * cloud,
-        "numbers whose squares overflow": 1e20 * cloud,
-    }[rows].astype(dtype)
-    found = nearest_neighbors(X, 9, "euclidean", "brute", None, False)
-    monkeypatch.setattr("grbb_ext.graph._neighbors._PROPOSED_FROM", np.inf)
-    exact = nearest_neighbors(X, 9, "euclidean", "brute", None, False)
-    np.testing.assert_array_equal(found[0], exact[0])
-    np.testing.assert_array_equal(found[1], exact[1])
+def test_faiss_finds_neighbours_in_any_unit(unit, dtype):
+    X = np.random.default_rng(0).normal(size=(500, 4)).astype(dtype)
+    exact, distances, _ = nearest_neighbors(X, 5, "euclidean", "brute", None, False)
+    found, in_unit, recall = nearest_neighbors((X * unit).astype(dtype), 5, "euclidean", "faiss", None, False)
+    same = (found == exact).all(axis=1)
+    assert same.mean() > 5 * recall - 4.1
+    np.testing.assert_allclose(in_unit[same], unit * distances[same], rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["faiss", "brute"])
-def test_faiss_takes_the_threads_asked_for_and_leaves_those_of_others_alone(method, monkeypatch):
+def test_faiss_takes_the_threads_asked_for_and_leaves_those_of_others_alone(monkeypatch):
     faiss = pytest.importorskip("faiss")
-    monkeypatch.setattr("grbb_ext.graph._neighbors._PROPOSED_FROM", 100)
     asked = []
     monkeypatch.setattr(
         faiss, "omp_set_num_threads", lambda n, real=faiss.omp_set_num_threads: asked.append(n) or real(n)
     )
     before = faiss.omp_get_max_threads()
-    nearest_neighbors(np.random.default_rng(0).normal(size=(200, 3)), 3, "euclidean", method, 3, False)
+    nearest_neighbors(np.random.default_rng(0).normal(size=(200, 3)), 3, "euclidean", "faiss", 3, False)
     assert asked
     assert asked[0::2] == [3] * (len(asked) // 2)
     assert asked[1::2] == [before] * (len(asked) // 2)
