@@ -317,7 +317,7 @@ def report(rows: list[dict[str, str]]) -> str:
                 f"| {stage} | {int(row['rows']):,} | {seconds:.1f} | {float(row['cpu_seconds']):.1f} | "
                 f"{float(row['peak_mb']):.0f} | {ratio} | {outside} | {accuracy} |"
             )
-        # Below 30,000 rows every row is a node, and the exponent would be that of another method.
+        # Below 20,000 rows every row is a node, and the exponent would be that of another method.
         large = [row for row in of_stage if int(row["rows"]) >= 30_000 and not row["note"]]
         slopes = exponent(of_stage, "cpu_seconds"), exponent(large, "cpu_seconds")
         if slopes[0]:

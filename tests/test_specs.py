@@ -121,7 +121,7 @@ def test_a_field_is_set_after_the_spec_that_is_set_with_it():
     # A rule that is not complete yet can still be completed.
     assert GRBBClassifier(rule="laplacian").set_params(rule__lam=0.1).rule == Laplacian(lam=0.1)
     assert GRBBClassifier(rule="corrected", propagation="smooth").set_params(rule__hessian="unit").rule.newton is False
-    assert GRBBClassifier(rule="corrected", graph="refined").set_params(graph__n_neighbors=4).graph.max_nodes == 30_000
+    assert GRBBClassifier(rule="corrected", graph="refined").set_params(graph__n_neighbors=4).graph.max_nodes == 20_000
 
 
 def test_fields_that_are_none():

@@ -73,7 +73,7 @@ def train(
         Rounds.
     graph : {"table", "knn", "refined", "anchors", "auto"}, KNNGraph or sparse matrix of shape (N, N), default=None
         For ``rule="targets"`` the graph of the teacher, as in :func:`grbb_ext.grbb_objective`; it joins the sample, of
-        at most 30,000 rows or the ``max_nodes`` of a TableGraph. For ``"paper"`` and ``"corrected"`` that of all
+        at most 20,000 rows or the ``max_nodes`` of a TableGraph. For ``"paper"`` and ``"corrected"`` that of all
         rows: ``"knn"``, or a KNNGraph, brings X to the client, ``"anchors"`` brings a sample and uses
         :class:`~grbb_ext.propagation.AnchorNodes`, and ``"auto"``, their default, is ``"knn"`` to 50,000 rows, then
         ``"anchors"``. A matrix is a ready affinity on the client, for any rule; it teaches alone, without X.

@@ -33,7 +33,7 @@ def fit_teacher(
         The marker of unlabelled rows. For regression only null and NaN are.
     **settings
         Of :func:`grbb_ext.grbb_objective`: `graph`, `teacher`, `propagation`, `loss`, `classes`, `random_state`, ...
-        The sample has about 30,000 rows, or the ``max_nodes`` of a TableGraph.
+        The sample has about 20,000 rows, or the ``max_nodes`` of a TableGraph.
 
     Returns
     -------

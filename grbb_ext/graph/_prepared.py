@@ -39,7 +39,7 @@ class TableGraph(KNNGraph):
         Put normal scores, which are functions of the ranks alone, beside the columns before distances are taken, both
         with the same total variance. They are left out with ``scale=None``, for sparse rows, and for metrics other
         than the Euclidean one.
-    max_nodes : int or None, default=30000
+    max_nodes : int or None, default=20000
         Where there are more rows, the graph joins the labelled ones and a random sample of the others, and every
         other row takes the weighted mean of the nodes that would be its neighbours: the work before the first tree
         hardly grows after that. None makes every row a node. It applies to ``rule="targets"`` with
@@ -48,7 +48,7 @@ class TableGraph(KNNGraph):
 
     n_components: int | None = 30
     normal_scores: bool = True
-    max_nodes: int | None = 30_000
+    max_nodes: int | None = 20_000
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -87,7 +87,7 @@ class Teacher:
     """A fitted teacher: it predicts targets for any block of rows, on any machine.
 
     ``obj.teacher_`` of :func:`grbb_ext.grbb_objective` is one, and ``grbb_objective(X, y, teacher=obj.teacher_)`` uses
-    it for other rows. It is small (the nodes of the graph, at most 30,000 by default, and trees), does not change, and
+    it for other rows. It is small (the nodes of the graph, at most 20,000 by default, and trees), does not change, and
     pickles. A row that is a node of the graph gets the answer of the operator itself; any other row the weighted mean
     of the nodes that would be its neighbours. Labels of labelled rows are not put in: the objective does that.
 
