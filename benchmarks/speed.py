@@ -51,8 +51,11 @@ def rows_and_labels(n_rows: int) -> tuple[Rows, NDArray[np.int64], NDArray[np.in
     """Return rows on a curved 6-dimensional surface in 50 columns, with noise; their classes; and y with 100 labels."""
     random = np.random.default_rng(0)
     latent = random.normal(size=(n_rows, 6)).astype(np.float32)
-    X = np.tanh(latent @ random.normal(size=(6, N_COLUMNS)).astype(np.float32))
-    X += 0.1 * random.normal(size=X.shape).astype(np.float32)
+    lift = random.normal(size=(6, N_COLUMNS)).astype(np.float32)
+    X = np.empty((n_rows, N_COLUMNS), dtype=np.float32)
+    for start in range(0, n_rows, 10_000):  # blocks, so that the peak is that of what is measured
+        bent = np.tanh(latent[start : start + 10_000] @ lift)
+        X[start : start + 10_000] = bent + 0.1 * random.normal(size=bent.shape).astype(np.float32)
     truth = (latent[:, 0] + np.sin(2 * latent[:, 1]) > 0).astype(np.int64)
     y = np.full(n_rows, -1)
     labeled = random.choice(n_rows, N_LABELED, replace=False)
