@@ -47,6 +47,9 @@ class WrappedBooster(BoosterAdapter, Protocol):
 
     #: The wrapped class for each task.
     of_task: ClassVar[Mapping[Task, type]]
+    #: Settings of the booster where the user wraps none: trees that differ add up to a smoother function, which is
+    #: nearer to the teacher's.
+    student: ClassVar[Mapping[str, Any]]
     #: Values of ``objective`` that are the losses of grbb_ext.
     losses: ClassVar[Mapping[Task, tuple[str | None, ...]]]
 
@@ -57,9 +60,10 @@ class WrappedBooster(BoosterAdapter, Protocol):
         if not isinstance(estimator, wanted) or on_cluster:
             raise TypeError(f"estimator must be {wanted.__name__} for {task}, got {type(estimator).__name__}.")
 
-    def clone(self, estimator: Any, task: Task) -> Any:
-        """Return an unfitted copy of an estimator; None is a new one with the library's defaults."""
-        return self.of_task[task]() if estimator is None else clone(estimator)
+    def clone(self, estimator: Any, task: Task, *, costs: bool) -> Any:
+        """Return an unfitted copy of an estimator; None is one that suits a student, or the library's with `costs`."""
+        # Chance would decide which columns are looked at, and so which are bought.
+        return self.of_task[task](**({} if costs else self.student)) if estimator is None else clone(estimator)
 
     def class_weight(self, estimator: Any, own: Any, labels: Labels) -> Any:
         """Return the weights of the classes: `own`, or those among the estimator's parameters."""

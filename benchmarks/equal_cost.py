@@ -110,7 +110,7 @@ def grbb(library: str, **shape: int) -> Callable[[Limited], Model]:
     def method(limited: Limited) -> Model:
         problem = limited.problem
         model = GRBBClassifier(
-            student(library, problem.seed).set_params(**shape),
+            student(library, problem.seed, costs=True).set_params(**shape),
             feature_costs=limited.costs,
             budget=limited.budget,
             random_state=0,

@@ -114,14 +114,13 @@ def grbb(library: str) -> Callable[[Problem], Floats]:
     return method
 
 
-def student(library: str, seed: int) -> Any:
-    """Return the booster that learns from the teacher: as the library has it, with one thread."""
-    from lightgbm import LGBMClassifier
-    from xgboost import XGBClassifier
+def student(library: str, seed: int, *, costs: bool = False) -> Any:
+    """Return the booster that learns from the teacher: that of an estimator which wraps none, with one thread."""
+    from grbb_ext.adapters import lightgbm, xgboost
 
-    if library == "XGBoost":
-        return XGBClassifier(n_jobs=1, random_state=seed, enable_categorical=True)
-    return LGBMClassifier(n_jobs=1, random_state=seed, verbosity=-1)
+    adapter = xgboost.ADAPTER if library == "XGBoost" else lightgbm.ADAPTER
+    of_library = {"enable_categorical": True} if library == "XGBoost" else {"verbosity": -1}
+    return adapter.clone(None, "classification", costs=costs).set_params(n_jobs=1, random_state=seed, **of_library)
 
 
 def teacher(problem: Problem) -> Floats:

@@ -42,6 +42,10 @@ class LightGBMAdapter(WrappedBooster):
     version = lgb.__version__
     model_file = "model.txt"
     of_task: ClassVar[dict[Task, type]] = {"classification": lgb.LGBMClassifier, "regression": lgb.LGBMRegressor}
+    student: ClassVar[dict[str, Any]] = {
+        **{"n_estimators": 200, "extra_trees": True, "colsample_bynode": 0.5},
+        "min_child_samples": 5,  # with the library's 20 a random split of few rows is refused, and the round lost
+    }
     estimators: ClassVar[dict[str, type]] = {cls.__name__: cls for cls in (lgb.LGBMClassifier, lgb.LGBMRegressor)}
     losses: ClassVar[dict[Task, tuple[str | None, ...]]] = {
         "classification": (None, "binary", "multiclass", "softmax"),

@@ -27,6 +27,7 @@ class XGBoostAdapter(WrappedBooster):
     version = xgb.__version__
     model_file = "model.ubj"
     of_task: ClassVar[dict[Task, type]] = {"classification": xgb.XGBClassifier, "regression": xgb.XGBRegressor}
+    student: ClassVar[dict[str, Any]] = {"learning_rate": 0.1, "colsample_bynode": 0.3}
     estimators: ClassVar[dict[str, type]] = {
         name: getattr(xgb, name)
         for name in ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")

@@ -115,7 +115,7 @@ class GRBBModel(SavedModel):
         """Read the rows and then the labels, make the objective, train, and set what both estimators have."""
         self._check_costs()
         adapter = adapter_of(self.estimator, self._task)
-        estimator = adapter.clone(self.estimator, self._task)
+        estimator = adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
         missing = adapter.missing(estimator)
         continued = booster = None
         if init_model is not None:  # which may be this very model

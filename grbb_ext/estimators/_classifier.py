@@ -26,7 +26,10 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     Parameters
     ----------
     estimator : lightgbm.LGBMClassifier, xgboost.XGBClassifier or None, default=None
-        The booster. None is LightGBM if it is installed, else XGBoost. It is cloned and not changed.
+        The booster. None is LightGBM if it is installed, with ``n_estimators=200, extra_trees=True,
+        colsample_bynode=0.5, min_child_samples=5``, else XGBoost with ``learning_rate=0.1, colsample_bynode=0.3``:
+        settings that suit a student. With `feature_costs` None has the settings of the library. An estimator is cloned
+        and not changed.
     graph : {"table", "knn", "refined"}, KNNGraph, SharedGraph, sparse matrix or array-like of shape (N, N)
         The graph of the rows given to fit, as in :func:`grbb_ext.grbb_objective`; at most N - 1 neighbours. None is
         ``"table"`` for ``rule="targets"``, which is the default, and ``"knn"`` for the other rules.

@@ -131,8 +131,8 @@ class BoosterAdapter(Protocol):
     def check_type(self, estimator: Any, task: Task) -> None:
         """Refuse estimators for other tasks and for clusters with a TypeError."""
 
-    def clone(self, estimator: Any, task: Task) -> Any:
-        """Return an unfitted copy of an estimator; None is a new one with the library's defaults."""
+    def clone(self, estimator: Any, task: Task, *, costs: bool) -> Any:
+        """Return an unfitted copy of an estimator; None is one that suits a student, or the library's with `costs`."""
 
     def categorical(self, estimator: Any) -> list[Any]:
         """Return the columns, by position or name, that the estimator's own parameters call categorical."""
