@@ -49,8 +49,12 @@ def section(rows: Sequence[Row]) -> str:
     names = sorted({row["data"] for row in rows})
     methods = methods_of(rows)
     lines = ["| method | " + " | ".join(TITLES) + " | CPU seconds |", "|---" * (len(METRICS) + 2) + "|"]
+    seeds = defaultdict[tuple[str, str], set[str]](set)
+    for row in rows:
+        seeds[row["data"], row["method"]].add(row["seed"])
+    common = {n: set.intersection(*(of for (data, _), of in seeds.items() if data == n)) for n in names}
     for method in methods:
-        own = [row for row in rows if row["method"] == method]
+        own = [row for row in rows if row["method"] == method and row["seed"] in common[row["data"]]]
         by_set = [
             np.mean([[float(row[m]) for m in METRICS] for row in own if row["data"] == n], axis=0)
             for n in names
@@ -59,11 +63,9 @@ def section(rows: Sequence[Row]) -> str:
         means = " | ".join(f"{value:.3f}" for value in np.mean(by_set, axis=0))
         seconds = np.mean([float(row["seconds"]) for row in own])
         lines.append(f"| {method} | {means} | {seconds:.1f} |")
-    counts = defaultdict(set)
-    for row in rows:
-        counts[row["data"]].add(row["seed"])
-    fewest = min(len(seeds) for seeds in counts.values())
-    lines.append(f"\n{len(names)} sets, at least {fewest} trials each; means over sets.\n")
+    fewest, most = min(map(len, common.values())), max(map(len, seeds.values()))
+    of_all = f"the {fewest} draws that all methods have, of {most}" if fewest < most else f"{fewest} draws"
+    lines.append(f"\nMeans over {len(names)} sets and {of_all}. Leads are over all draws that both have.\n")
     rivals = [name for name in methods if name not in OURS]
     lines += [leads(rows, ours, rivals, names) for ours in OURS if ours in methods]
     return "\n".join(lines)
