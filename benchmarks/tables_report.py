@@ -64,7 +64,7 @@ def section(rows: Sequence[Row]) -> str:
         seconds = np.mean([float(row["seconds"]) for row in own])
         lines.append(f"| {method} | {means} | {seconds:.1f} |")
     fewest, most = min(map(len, common.values())), max(map(len, seeds.values()))
-    of_all = f"the {fewest} draws that all methods have, of {most}" if fewest < most else f"{fewest} draws"
+    of_all = f"{fewest} of {most} draws, those that all methods have" if fewest < most else f"{fewest} draws"
     lines.append(f"\nMeans over {len(names)} sets and {of_all}. Leads are over all draws that both have.\n")
     rivals = [name for name in methods if name not in OURS]
     lines += [leads(rows, ours, rivals, names) for ours in OURS if ours in methods]

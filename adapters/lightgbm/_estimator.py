@@ -42,9 +42,12 @@ class LightGBMAdapter(WrappedBooster):
     version = lgb.__version__
     model_file = "model.txt"
     of_task: ClassVar[dict[Task, type]] = {"classification": lgb.LGBMClassifier, "regression": lgb.LGBMRegressor}
+    # With the library's min_child_samples of 20, random splits of few rows are refused and the round is lost.
     student: ClassVar[dict[str, Any]] = {
-        **{"n_estimators": 200, "extra_trees": True, "colsample_bynode": 0.5},
-        "min_child_samples": 5,  # with the library's 20 a random split of few rows is refused, and the round lost
+        "n_estimators": 200,
+        "extra_trees": True,
+        "colsample_bynode": 0.5,
+        "min_child_samples": 5,
     }
     estimators: ClassVar[dict[str, type]] = {cls.__name__: cls for cls in (lgb.LGBMClassifier, lgb.LGBMRegressor)}
     losses: ClassVar[dict[Task, tuple[str | None, ...]]] = {
