@@ -98,7 +98,7 @@ _INTERNAL = {
     "teacher": "TEACHERS Lesson Spread centered_labels finish_targets sharpened shifted simplex spread teach",
     "objective": "Recipe check_raw_scores",
     "costs": "Groups Mask check_price shorten unknown_name",
-    "forest": "column_categories",
+    "forest": "column_categories filled",
     "estimators": "BoosterAdapter Job Task Trained",
     "adapters.xgboost": "ADAPTER",
     "adapters.lightgbm": "ADAPTER",

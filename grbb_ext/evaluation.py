@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from grbb_ext._options import one_of
-from grbb_ext.labels import encode, is_unlabeled, plain_array
+from grbb_ext.labels import check_sample_weight, encode, is_unlabeled, plain_array, read_numbers
 from grbb_ext.losses import SoftmaxLoss
 from grbb_ext.objective import GRBBObjective
 
@@ -78,16 +78,22 @@ def evaluate(
     """
     if not callable(metric):
         one_of(metric, get_args(MetricName), "metric")
-    H, labels = np.asarray(raw_scores, dtype=np.float64), np.asarray(y)
-    if labels.ndim != 1 or H.shape[:1] != labels.shape:
-        raise ValueError(f"raw_scores and y must have the same rows, got shapes {H.shape} and {labels.shape}.")
     regression = obj.classes_ is None
+    H, labels = np.asarray(raw_scores, dtype=np.float64), read_numbers(y, "evaluate") if regression else np.asarray(y)
+    if labels.ndim != 1 or H.shape != (*labels.shape, *([] if obj.n_outputs_ == 1 else [obj.n_outputs_])):
+        raise ValueError(
+            f"raw_scores must have a row for each label, and {obj.n_outputs_} of them beside each other; got shapes "
+            f"{H.shape} and {labels.shape}."
+            if obj.n_outputs_ > 1
+            else f"raw_scores and y must have the same rows, got shapes {H.shape} and {labels.shape}."
+        )
     if not callable(metric) and (metric == "rmse") != regression and metric != "loss":
         raise ValueError(f"metric={metric!r} does not suit the loss {obj.loss_.name!r}.")
     keep = ~(np.isnan(labels) if regression else is_unlabeled(labels, obj.unlabeled_))
     if not keep.any():
         raise ValueError("The evaluation set has no labelled row: give it labels, e.g. DMatrix(X, label=y).")
-    weight = np.ones(int(keep.sum())) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[keep]
+    given = check_sample_weight(sample_weight, labels.size)
+    weight = np.ones(int(keep.sum())) if given is None else given[keep]
     H, labels = H[keep], labels[keep]
     if callable(metric):
         weights = {} if sample_weight is None else {"sample_weight": weight}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Number
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -59,6 +60,12 @@ class Labels:
         """Scores per row: 1, or K for softmax."""
         return 1 if self.targets.ndim == 1 else self.targets.shape[1]
 
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What teachers learn from: equal for equal labels of the same rows."""
+        classes = None if self.classes is None else tuple(self.classes.tolist())
+        return self.loss.name, classes, self.targets.tobytes(), self.labeled.tobytes()
+
     def among(self, rows: NDArray[np.intp]) -> Labels:
         """Return the labels of some rows, ascending, that hold all labelled ones."""
         return replace(self, labeled=np.searchsorted(rows, self.labeled), y=self.y[rows])
@@ -101,7 +108,12 @@ def plain_array(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def _same(value: Any, marker: Any) -> bool:
-    return type(value) is type(marker) and bool(value == marker)
+    """Tell whether a label is the marker: numbers are equal in any precision, but True is not 1."""
+    kinds = [
+        next((kind for kind in (bool | np.bool_, Number, str) if isinstance(one, kind)), type(one))
+        for one in (value, marker)
+    ]
+    return kinds[0] == kinds[1] and bool(value == marker)
 
 
 def encode(values: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:

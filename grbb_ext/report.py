@@ -200,7 +200,7 @@ def _calibration(held: HeldOut | None) -> str:
     error = np.abs(ends.T - share)
     ax.errorbar(at, share, error, fmt="o", capsize=3, label="held-out labels, 95 % interval")
     ax.set(xlabel=f"predicted probability of {what}", ylabel="observed share", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    ax.legend(loc="upper left", frameon=False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
     below = f"<p>{n_bins} groups of about {n // n_bins} held-out labels each. Points near the line are calibrated.</p>"
     return _picture(ax.figure, "Calibration on held-out labels") + below
 
@@ -242,8 +242,11 @@ def _next_labels(model: Any, X: Any, k: int, price: float | None) -> str:
         return ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphWarning)  # missing values are as they were in fit
-        rows = model.suggest_labels(k, X=X).rows
-        plan = None if price is None else model.plan_labels(max(k, 2), price, X=X)
+        try:
+            rows = model.suggest_labels(k, X=X).rows
+        except ValueError as error:  # the graph may reach fewer rows than there are
+            return f"<p>No suggestion: {escape(str(error))}</p>"
+        plan = None if price is None or k < 2 else model.plan_labels(k, price, X=X)
     now = [str(value) for value in np.asarray(model.transduction_)[rows].tolist()]
     if obj.classes_ is not None:
         sure = obj.predict_proba(model.raw_scores_[rows]).max(axis=1)

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -74,3 +75,23 @@ def test_one_class_is_allowed_where_the_others_are_named():
     with pytest.warns(UserWarning, match="Only the class 1 is labelled"):
         labels = read_labels([1, -1, 1], "auto", [0, 1], -1)
     assert_array_equal(labels.targets, [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("y", "unlabeled"),
+    [
+        (pd.Series([0.0, 1.0, -1.0, np.nan]), -1),  # read as objects, since something is missing
+        (pd.Series([0.0, 1.0, -1.0, np.nan], dtype="Float64"), -1),
+        ([np.int64(0), np.int64(1), np.int64(-1), None], -1),
+        ([0, 1, -1, None], np.int64(-1)),
+        ([np.str_("a"), np.str_("b"), np.str_("?"), None], "?"),
+    ],
+)
+def test_the_marker_is_no_class_in_any_type(y, unlabeled):
+    labels = read_labels(y, unlabeled=unlabeled)
+    assert labels.labeled.tolist() == [0, 1]
+    assert len(labels.classes) == 2
+
+
+def test_true_is_not_the_marker_one():
+    assert read_labels(np.array([True, False, None], dtype=object), unlabeled=1).labeled.tolist() == [0, 1]

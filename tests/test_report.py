@@ -9,7 +9,7 @@ import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.datasets import load_wine, make_moons
 
-from grbb_ext import GRBBClassifier, GRBBRegressor
+from grbb_ext import GRBBClassifier, GRBBRegressor, KNNGraph
 from grbb_ext.model_selection import held_out_predict
 
 BOOSTER = LGBMClassifier(n_estimators=4, n_jobs=1, verbosity=-1)
@@ -105,3 +105,14 @@ def test_wrong_arguments(tmp_path):
         model.report(tmp_path / "report.html", X[:50])
     with pytest.raises(TypeError, match="cost_curve"):
         model.report(tmp_path / "report.html", curve=[1, 2])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rows_out_of_reach_do_not_stop_a_report(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = np.r_[rng.normal(size=(50, 2)), rng.normal(size=(50, 2)) + 1000.0]
+    y = np.where(np.arange(100) < 48, rows[:, 0] > 0, -1)
+    booster = LGBMClassifier(n_estimators=3, n_jobs=1, verbosity=-1)
+    model = GRBBClassifier(booster, graph=KNNGraph(n_neighbors=3, scale=None), verbose=False).fit(rows, y)
+    page = model.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "No suggestion: k=10 labels are wanted" in page

@@ -81,7 +81,9 @@ def test_the_papers_rule_is_eq_6(problem, lam):
     free = np.setdiff1d(np.arange(len(y)), labeled)
     g_l = LOSSES[loss].derivatives(H[labeled], targets)[0] + lam * (L @ H)[labeled]
     g_u = -np.linalg.inv(L[np.ix_(free, free)]) @ L[np.ix_(free, labeled)] @ g_l
-    assert_allclose(gradient[free], g_u, rtol=1e-5, atol=1e-6)
+    # P is kept in single precision: large gradients of the labelled rows may cancel.
+    atol = 1e-6 + np.finfo(np.float32).eps * np.abs(g_l).sum()
+    assert_allclose(gradient[free], g_u, rtol=1e-5, atol=atol)
     assert_array_equal(hessian, 1)
 
 

@@ -113,7 +113,12 @@ def cv(
     obj = params.get("objective")
     if not isinstance(obj, GRBBObjective):
         raise TypeError(f"params['objective'] must be what grbb_objective returned, got {obj!r}.")
-    parts = Folds(obj, train_set.construct().num_data(), folds, groups, metric)
+    try:
+        n_rows = train_set.num_data()
+    except lgb.basic.LightGBMError:  # not made yet: bins are made as the parameters say
+        train_set.params = {**(train_set.params or {}), **params, "objective": "none"}
+        n_rows = train_set.construct().num_data()
+    parts = Folds(obj, n_rows, folds, groups, metric)
     if train_set.get_label() is None:
         train_set.set_label(np.zeros(obj.n_rows_))  # LightGBM cuts the labels with the rows, and needs some
     found: dict[str, Any] = lgb.cv(

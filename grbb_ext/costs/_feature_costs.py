@@ -227,6 +227,11 @@ class FeatureCosts(PriceEngine):
                 f"The costs are by name ({shorten(self.features, 3)}) but the {len(names)} columns have no names. Name "
                 "the columns of the data set, or give the costs by index."
             )
+        if by_position and names and isinstance(names[0], int) and names != tuple(range(len(names))):
+            raise ValueError(
+                f"The costs are by index, which is the position of a column, but the columns are {shorten(names)}. "
+                "Pass the number of columns."
+            )
         if by_position and self.bound and len(names) != self.n_features:
             raise ValueError(f"The costs have {self.n_features} entries but there are {len(names)} columns.")
         keys: tuple[Name, ...] = tuple(range(len(names))) if by_position else names

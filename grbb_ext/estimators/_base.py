@@ -24,7 +24,7 @@ from grbb_ext.model_selection import CostCurve, cost_curve
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
 from grbb_ext.report import write_report
-from grbb_ext.table import Schema, Table
+from grbb_ext.table import Schema, Table, read_table
 from grbb_ext.variance import (
     LabelPlan,
     LabelSuggestions,
@@ -100,6 +100,24 @@ class GRBBModel(SavedModel):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
         return self
+
+    def read_rows(self, X: Any) -> Table:
+        """Read rows as :meth:`fit` would: with the categories, and what is missing, of the wrapped estimator.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (N, d)
+            The rows.
+
+        Returns
+        -------
+        Table
+            Numbers, categories and names.
+        """
+        adapter = adapter_of(self.estimator, self._task)
+        estimator = adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
+        categorical = self._categorical(adapter.categorical(estimator))
+        return read_table(X, categorical=categorical, missing=adapter.missing(estimator))
 
     def _fit(
         self,
@@ -315,7 +333,7 @@ class GRBBModel(SavedModel):
             ``rows`` are positions among the rows given to fit.
         """
         check_is_fitted(self, "booster_")
-        return suggest_labels(self.objective_, self.raw_scores_, k, **settings)
+        return suggest_labels(self.objective_, self.raw_scores_, k, **self._with_read_rows(settings))
 
     def plan_labels(self, k: int, price: float, **settings: Any) -> LabelPlan:
         """Forecast the benefit of up to k more labels, and recommend how many to buy.
@@ -335,7 +353,12 @@ class GRBBModel(SavedModel):
             It prints as a table with a recommendation, and has ``plot()``.
         """
         check_is_fitted(self, "booster_")
-        return plan_labels(self.objective_, self.raw_scores_, k, price, **settings)
+        return plan_labels(self.objective_, self.raw_scores_, k, price, **self._with_read_rows(settings))
+
+    def _with_read_rows(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Read X as for a prediction: with the categories, and what is missing, of the model."""
+        X = settings.get("X")
+        return settings if X is None else {**settings, "X": self._read(X, reset=False)}
 
     def cost_curve(self, X: Any, y: Any, **settings: Any) -> CostCurve:
         """Cross-validate this estimator for values of mu or hard budgets; it is not changed and need not be fitted.

@@ -160,6 +160,9 @@ class Forest:
             ``forest.predict(X)`` has the bits of ``booster.predict(DMatrix(X), output_margin=True)`` or
             ``booster.predict(X, raw_score=True)``.
         """
+        own = getattr(booster, "forest_", None)
+        if isinstance(own, Forest) and iterations is None and missing is None:
+            return own  # of an estimator of ours, which knows the names and what is missing
         return cls(**fields_from_booster(booster, iterations, missing))
 
     @classmethod

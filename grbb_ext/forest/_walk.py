@@ -244,7 +244,7 @@ def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     unseen: Unseen = "error" if forest.library == "xgboost" else "missing"
     values = read_table(X, schema=schema, unseen=unseen, missing=forest.missing, min_rows=0).values
     if sp.issparse(values):
-        values = _filled(forest, values)
+        values = filled(forest, values)
     elif numeric and X.dtype not in (np.float32, np.float64):
         # LightGBM reads everything that is not a float as float32, and so large integers lose digits.
         values = values.astype(np.float32)
@@ -259,8 +259,8 @@ def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     return values
 
 
-def _filled(forest: Forest, X: Any) -> NDArray[Any]:
-    """Fill in the absent entries of a sparse matrix."""
+def filled(forest: Forest, X: Any) -> NDArray[Any]:
+    """Fill in the absent entries of a sparse matrix: missing for XGBoost, 0 for LightGBM, as in the libraries."""
     entries = sp.coo_array(X)
     absent = np.nan if forest.library == "xgboost" else 0.0
     values = np.full(entries.shape, absent, dtype=forest.threshold.dtype)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +18,10 @@ from grbb_ext.graph._knn import KNNGraph, NeighborLists
 from grbb_ext.table import DistanceSpace, Matrix, Table, read_table, row_keys
 
 _FEWEST_COLUMNS, _MOST_COLUMNS = 3, 64
+# What a shared graph keeps: sets of rows (folds), as many as these numbers are enough for, and results for each.
+_SETS_KEPT, _NUMBERS_KEPT, _RESULTS_KEPT = 10, 2**25, 8
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,37 @@ class RefinedGraph(TableGraph):
 GRAPHS: dict[str, KNNGraph] = {"knn": KNNGraph(), "table": TableGraph(), "refined": RefinedGraph()}
 
 
+class Kept:
+    """The results made last, by what they depend on. Copies and pickles of it are empty.
+
+    Examples
+    --------
+    >>> kept = Kept(2)
+    >>> [kept.get(key, lambda: key.upper()) for key in "abac"], len(kept)
+    (['A', 'B', 'A', 'C'], 2)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._made: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made of the key, or make it; what was asked for longest ago is forgotten."""
+        made: Made | None = self._made.pop(key, None)
+        if made is None:
+            made = make()
+        self._made[key] = made
+        while len(self._made) > self._most:
+            self._made.popitem(last=False)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kept, (self._most,)
+
+
 @dataclass(frozen=True)
 class PreparedGraph:
     """What does not depend on labels, so that a fold, or other labels, need not search neighbours again.
@@ -169,6 +205,8 @@ class PreparedGraph:
         Candidates: the nearest rows of every row, by distance.
     n_jobs, verbose
         Threads, and whether there are progress bars.
+    kept : Kept or None
+        What was made of these rows, for the next fit to them; None where there will be none.
     """
 
     n_rows: int
@@ -180,6 +218,7 @@ class PreparedGraph:
     lists: NeighborLists | None = None
     n_jobs: int | None = None
     verbose: bool = False
+    kept: Kept | None = None
 
     @property
     def components(self) -> NDArray[np.floating[Any]] | None:
@@ -207,6 +246,7 @@ class PreparedGraph:
     def _at(self, rows: NDArray[np.intp]) -> PreparedGraph:
         return replace(
             self,
+            kept=None,
             n_rows=rows.size,
             table=None if self.table is None else self.table.take(rows),
             points=None if self.points is None else self.points[rows],
@@ -280,8 +320,9 @@ class SharedGraph:
     """The graph of all rows, for estimators that are fitted to parts of them.
 
     ``GRBBClassifier(graph=SharedGraph(X))`` in a ``GridSearchCV`` searches neighbours once, where ``graph="table"``
-    searches them in each fit. A fit gets the neighbours among its own rows. They are recognised by content, never by
-    position: a row that is not among those of the graph is refused. Cloning an estimator does not copy the object.
+    searches them in each fit, and fits the experts of the teacher once for each fold, as long as the rows are few. A
+    fit gets the neighbours among its own rows. They are recognised by content, never by position: a row that is not
+    among those of the graph is refused. Cloning an estimator does not copy the object.
 
     Parameters
     ----------
@@ -341,6 +382,7 @@ class SharedGraph:
         self._rows: dict[bytes, list[int]] = defaultdict(list)
         for row, key in enumerate(row_keys(table)):
             self._rows[key].append(row)
+        self._parts = Kept(min(_SETS_KEPT, _NUMBERS_KEPT // max(table.values.size, 1)))
 
     def rows(self, X: Any) -> NDArray[np.intp]:
         """Return where the rows of X stand among those of the graph.
@@ -378,7 +420,8 @@ class SharedGraph:
         -------
         PreparedGraph
         """
-        return self._all.subset(self.rows(X))
+        rows = self.rows(X)
+        return self._parts.get(rows.tobytes(), lambda: replace(self._all.subset(rows), kept=Kept(_RESULTS_KEPT)))
 
     def _stranger(self, row: int, copies: int) -> str:
         if copies:

@@ -272,8 +272,6 @@ def _size(model: Any, costs: FeatureCosts) -> tuple[float, int, int]:
     """Return cost, number of trees and number of features of a model."""
     if model is None:
         raise TypeError("The training function returned None: it has to return the model.")
-    if hasattr(model, "ledger_") and hasattr(model, "num_trees"):
-        return costs.total(model.ledger_.used), int(model.num_trees()), int(model.ledger_.used.sum())
     forest = model if hasattr(model, "features_used") else Forest.from_booster(model)
     return costs.total(forest), int(forest.n_trees), len(forest.features_used())
 
@@ -304,6 +302,11 @@ def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | No
         costs = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
         if X is not None and not costs.bound:  # a default price is that of columns of X
             costs = costs.bind(column_names(X) or np.shape(X)[1])
+        if costs.default is not None and not costs.bound:
+            raise ValueError(
+                f"budgets={budgets} takes its steps from the prices of all columns, and some have the default. Name "
+                "the columns, feature_costs=costs.bind(columns), or pass the budgets themselves."
+            )
         budgets = costs.budgets(int(budgets))
     if mus is None and budgets is None:
         mus = DEFAULT_MUS

@@ -281,7 +281,13 @@ class CostCurve:
         best = self.best_under(budget)
         limits = [limit for limit in (budget, best.budget, self.estimator.budget) if limit is not None]
         chosen = {"mu": best.mu, "budget": min(limits, default=None), self.n_rounds_name: best.n_rounds}
-        return clone(self.estimator).set_params(**chosen).fit(X, y, **fit_params)
+        fitted = clone(self.estimator).set_params(**chosen).fit(X, y, **fit_params)
+        if getattr(fitted, "n_iter_", 0) > best.n_rounds:
+            raise ValueError(
+                f"{fitted.n_iter_} rounds were trained in place of {best.n_rounds}: the booster has another parameter "
+                "for the number of rounds beside n_estimators, such as num_iterations. Set n_estimators in its place."
+            )
+        return fitted
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
         """Return the curve as columns of equal length, e.g. for ``pandas.DataFrame``.

@@ -21,10 +21,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from grbb_ext._options import one_of, positive_int
+from grbb_ext._progress import warn_caller
 from grbb_ext.graph import SharedGraph
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
 from grbb_ext.objective import Recipe
+from grbb_ext.teacher import Teacher
 
 Indices = NDArray[np.intp]
 
@@ -275,10 +277,16 @@ def share_graph(estimator: Any, X: Any) -> Any:
     """
     model = copy_model(estimator, "graph", "teacher", "propagation", "rule")
     recipe = Recipe.read(graph=model.graph, teacher=model.teacher, propagation=model.propagation, rule=model.rule)
+    if isinstance(recipe.teacher, Teacher):
+        warn_caller(
+            "teacher= was fitted before. If it has seen labels of these rows, scores of held-out rows are too good: "
+            "pass teacher='committee', which is fitted in each fold.",
+            UserWarning,
+        )
     if not recipe.needs_graph or isinstance(recipe.graph, SharedGraph):
         return model
-    settings = {"categorical_features": model.categorical_features, "n_jobs": model.n_jobs}
-    return model.set_params(graph=SharedGraph(X, recipe.graph, verbose=bool(model.verbose), **settings))
+    shared = SharedGraph(model.read_rows(X), recipe.graph, n_jobs=model.n_jobs, verbose=bool(model.verbose))
+    return model.set_params(graph=shared)
 
 
 def fit_in_folds(

@@ -361,6 +361,11 @@ def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) ->
             f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
             "teacher, or fit another one."
         )
+    if teacher.labels.n_outputs != labels.n_outputs:
+        raise ValueError(
+            f"The teacher was fitted with the loss {teacher.labels.loss.name!r}, but the labels have "
+            f"{labels.loss.name!r}. Pass the same loss= to both."
+        )
     seconds: dict[str, float] = {}
     with timed(seconds, "targets"):
         q = teacher.predict(prepared.table, n_jobs=prepared.n_jobs, verbose=prepared.verbose)
@@ -373,7 +378,7 @@ def _rule_parts(
 ) -> RuleParts:
     rule, rows, operator, q = recipe.rule, labels.labeled, lesson.propagation, lesson.targets
     of_class = class_weights(recipe.class_weight, labels)
-    of_row = np.ones(labels.n_rows) if weight is None else weight
+    of_row = np.ones(labels.n_rows) if weight is None else weight.copy()  # it is the caller's
     weight_l = of_row[rows] * (1.0 if of_class is None else mixed_weight(labels.targets, of_class))
     labeled = LabeledGradient(labels.loss, labels.targets, weight_l, rows, np.arange(rows.size))
     L = laplacian(prepared.W if operator is None else operator.W) if rule.lam > 0 else None

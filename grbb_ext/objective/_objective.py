@@ -195,7 +195,8 @@ class GRBBObjective:
         """Turn raw scores, of these or any other rows, into class probabilities of shape (rows, K)."""
         if self.classes_ is None:
             raise ValueError("predict_proba is for classification; with squared error the raw scores are predictions.")
-        return class_probabilities(raw_scores)
+        n_rows = np.shape(raw_scores)[0] if np.ndim(raw_scores) else 1
+        return class_probabilities(check_raw_scores(raw_scores, n_rows, self.n_outputs_, single_precision=False))
 
     def predict(self, raw_scores: ArrayLike) -> NDArray[Any]:
         """Turn raw scores, of these or any other rows, into classes (or into numbers, for regression)."""

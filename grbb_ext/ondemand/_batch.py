@@ -334,7 +334,8 @@ class Batch:
                 self.present[:, j][at] = True
             elif name not in self.costs.features:
                 array = np.asarray(values)
-                dtype = np.float64 if array.dtype.kind in "biuf" else object
+                exact = array.dtype.kind in "bf" or (array.dtype.kind in "iu" and np.abs(array).max(initial=0) <= 2**53)
+                dtype = np.float64 if exact else object
                 self._extra.setdefault(name, np.full(len(self.ids), np.nan, dtype=dtype))[rows] = array
 
     def _columns(self, rows: Rows) -> dict[Any, NDArray[Any]]:

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext._options import positive_int
 from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
-from grbb_ext.forest import Forest, column_categories
+from grbb_ext.forest import Forest, column_categories, filled
 from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name, users_of_sources
 from grbb_ext.ondemand._evaluation import Evaluation
-from grbb_ext.table import Schema, Unseen, is_frame, read_column, read_table
+from grbb_ext.table import Schema, Unseen, column_names, is_frame, read_column, read_table
 
 
 @dataclass(eq=False, repr=False)
@@ -258,7 +258,9 @@ class OnDemandPredictor:
         names = [self.costs.features[j] for j in wanted]
         if free is None:
             raise ValueError(f"The forest uses {shorten(names)}, which need no source: pass them as free=.")
-        given = by_name(free, "free") if isinstance(free, Mapping) or is_frame(free, "free") else {}
+        # Labels that are numbers are no names: such a frame is read by position, as in fit.
+        has_names = isinstance(free, Mapping) or (is_frame(free, "free") and column_names(free, "free"))
+        given = by_name(free, "free") if has_names else {}
         absent = [name for name in names if name not in given]
         if not absent:
             columns = {
@@ -275,7 +277,7 @@ class OnDemandPredictor:
                     f"free must have shape {(n, self.forest.n_features)} as an array (only its free columns are read), "
                     f"got {table.values.shape}. A dict with the free features alone is accepted, too."
                 )
-            array = table.values.toarray() if sp.issparse(table.values) else table.values
+            array = filled(self.forest, table.values) if sp.issparse(table.values) else table.values
             columns = {j: array[:, j] for j in wanted}
         for j, column in columns.items():
             if column.shape != (n,):

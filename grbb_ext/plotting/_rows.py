@@ -56,6 +56,13 @@ def plane(X: Any) -> tuple[Floats, tuple[str, str]]:
     return np.asarray(pca.transform(points), dtype=np.float64), axis_names
 
 
+def _targets(obj: GRBBObjective, H: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the rule teaches of each class: the targets, or the prediction less the gradient."""
+    if obj.targets_ is not None:
+        return np.asarray(obj.targets_, dtype=np.float64)
+    return np.asarray(obj.loss_.mean(H)) - gradient
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class PropagationDisplay(Display):
     r"""The propagated labels of every row, drawn in the plane; labelled rows are marked.
@@ -167,7 +174,7 @@ class PropagationDisplay(Display):
         gradient = np.asarray(obj(H)[0], dtype=np.float64)
         display = cls(
             coordinates=at,
-            value=-gradient if K == 1 else np.asarray(obj.loss_.mean(H)) - gradient,
+            value=-gradient if K == 1 else _targets(obj, H, gradient),
             labeled=obj.labeled_,
             unreachable=obj.unreachable_,
             classes=obj.classes_,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +41,7 @@ from grbb_ext.teacher._targets import centered_labels, finish_targets, soft_targ
 from grbb_ext.teacher._trees import TargetTrees, closer_where_shared, shared_leaves, shares
 
 Index = NDArray[np.intp]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -325,8 +327,21 @@ class Refinement:
         )
 
 
+def once(prepared: PreparedGraph, labels: Labels, settings: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what `make` returns; where the graph is shared, it is kept for the next fit to the same rows.
+
+    Parameters
+    ----------
+    prepared, labels, settings
+        All that the result depends on: rows, labels, and the rest.
+    make : callable
+        Makes it. What it returns is not to be changed.
+    """
+    return make() if prepared.kept is None else prepared.kept.get((labels.key, settings), make)
+
+
 def spread(prepared: PreparedGraph, labels: Labels, propagation: PropagationSpec, *, random_state: int = 0) -> Spread:
-    """Make the operator on a graph, refined where it was asked for.
+    """Make the operator on a graph, refined where it was asked for; once for equal labels where the graph is shared.
 
     Parameters
     ----------
@@ -339,6 +354,11 @@ def spread(prepared: PreparedGraph, labels: Labels, propagation: PropagationSpec
     random_state : int, default=0
         Seed of the sample of nodes, and of the trees of a refined graph.
     """
+    make = partial(_spread, prepared, labels, propagation, random_state)
+    return once(prepared, labels, (propagation, random_state), make)
+
+
+def _spread(prepared: PreparedGraph, labels: Labels, propagation: PropagationSpec, random_state: int) -> Spread:
     settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
     if isinstance(prepared.spec, RefinedGraph):
         smooth = propagation if isinstance(propagation, Smooth) else Smooth()

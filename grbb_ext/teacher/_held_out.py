@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 
 from grbb_ext._progress import in_threads, row_blocks
-from grbb_ext.labels import Labels
+from grbb_ext.labels import Labels, plain_array
 from grbb_ext.table import Table, row_keys
 
 Floats = NDArray[np.float64]
@@ -146,7 +146,7 @@ class EstimatorExpert:
         """
         rows = table.take(labels.labeled)
         order = fixed_order(rows, labels.targets)
-        known = labels.y[labels.labeled]
+        known = plain_array(labels.y[labels.labeled])
 
         def fitted(chosen: Index) -> Any:
             return clone(estimator).fit(rows.take(chosen).native(), known[chosen])

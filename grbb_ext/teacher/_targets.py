@@ -162,9 +162,11 @@ def shifted(q: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.fl
     [0.75, 0.0, 1.0]
     """
     if q.ndim == 1:
-        return np.asarray(q * ratio[1] / (q * ratio[1] + (1.0 - q) * ratio[0]))
+        return shifted(np.column_stack([1.0 - q, q]), ratio)[:, 1]
     weighted = q * ratio
-    return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
+    total = weighted.sum(axis=1, keepdims=True)
+    # A row of classes that do not count at all weighs nothing; its probabilities stay.
+    return np.where(total > 0, weighted / np.where(total > 0, total, 1.0), q)
 
 
 def one_hot(targets: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from grbb_ext.propagation import Propagation, PropagationSpec, SmoothPropagation
 from grbb_ext.table import Schema, Table, read_table
 from grbb_ext.teacher._evidence import Evidence, weigh
 from grbb_ext.teacher._forest import ForestExpert
-from grbb_ext.teacher._graph import GraphExpert, Refinement, spread
+from grbb_ext.teacher._graph import GraphExpert, Refinement, once, spread
 from grbb_ext.teacher._held_out import EstimatorExpert, check_estimator
 from grbb_ext.teacher._linear import LinearExpert
 from grbb_ext.teacher._shares import class_shares, shares_of_labels
@@ -276,8 +277,11 @@ def _taught(
         others = []
         for one in committee.experts:
             if not _is_graph(one):
+                fit = partial(_fitted, one, prepared, labels, random_state)
                 with timed(seconds, one if isinstance(one, str) else check_estimator(one)):
-                    others.append(_fitted(one, prepared, labels, random_state))
+                    # An estimator of the user may be changed between two fits.
+                    fitted = once(prepared, labels, (one, random_state), fit) if isinstance(one, str) else fit()
+                others.append(fitted)
         kept = [(graph, of_graph)] if len(others) < len(committee.experts) else []
         experts, predicted = (list(part) for part in zip(*kept, *others, strict=True))
     schema = None if prepared.table is None else prepared.table.schema

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grbb_ext._show import Shown, small_number
+from grbb_ext.labels import is_unlabeled
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import lam_in_use
 from grbb_ext.variance._prediction_variance import prediction_variance
@@ -240,7 +241,10 @@ def _measure(
         smaller = obj if part == 1 else obj.with_labels(y)
         scores, scores_valid = train(smaller, budget)
         variance = prediction_variance(smaller, scores, lam=lam, kind="fisher").mean
-        right = np.nan if y_valid is None else np.mean(obj.predict(scores_valid) == np.asarray(y_valid))
+        right = np.nan
+        if y_valid is not None:
+            truth = np.asarray(y_valid)
+            right = np.mean((obj.predict(scores_valid) == truth)[~is_unlabeled(truth, obj.unlabeled_)])
         measured.append((kept.size, variance, right))
     n_labels, variances, accuracies = np.transpose(measured)
     return n_labels.astype(np.intp), variances, accuracies

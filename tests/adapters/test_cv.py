@@ -106,3 +106,13 @@ def test_wrong_calls():
         lgb_adapter.cv({"objective": "binary"}, lgb.Dataset(X))
     with pytest.raises(ValueError, match="metric must be"):
         lgb_adapter.cv({**LGB, "objective": OBJ}, lgb.Dataset(X), metric="ndcg")
+
+
+def test_lightgbm_makes_bins_as_the_parameters_say():
+    rows = np.random.default_rng(0).normal(size=(200, 5))
+    obj = grbb_objective(rows, np.where(np.arange(200) < 100, rows[:, 0] > 0, -1), verbose=False)
+    params = {"objective": obj, "verbosity": -1, "max_bin": 7}
+    few = lgb_adapter.cv(params, lgb.Dataset(rows), 5, folds=4)
+    made = lgb.Dataset(rows, params={"max_bin": 7}).construct()
+    assert few == lgb_adapter.cv(params, made, 5, folds=4)
+    assert few != lgb_adapter.cv({**params, "max_bin": 255}, lgb.Dataset(rows), 5, folds=4)

@@ -272,3 +272,10 @@ class TestBudgets:
             FeatureCosts([0.0, 0.0]).budgets(3)
         with pytest.raises(ValueError, match="The number of budgets must be an integer of at least 2, got 1"):
             FeatureCosts([1.0]).budgets(1)
+
+
+def test_costs_by_index_refuse_labels_that_are_other_numbers():
+    costs = FeatureCosts({0: 1.0, 1: 2.0, 2: 4.0})
+    assert costs.bind([0, 1, 2]).marginals().tolist() == [1.0, 2.0, 4.0]
+    with pytest.raises(ValueError, match="position of a column, but the columns are 2, 0, 1"):
+        costs.bind([2, 0, 1])

@@ -276,3 +276,15 @@ def test_none_takes_what_is_installed(moons, monkeypatch):
     found["xgboost"] = None
     with pytest.raises(ImportError, match=r"grbb_ext\[lightgbm\].*grbb_ext\[xgboost\]"):
         GRBBClassifier().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::grbb_ext.table.GraphWarning")
+def test_missing_counts_where_labels_are_suggested():
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((120, 3)) < 0.15, np.nan, rng.normal(size=(120, 3)))
+    y = np.where(np.arange(120) < 40, rng.random(120) > 0.5, -1)
+    marked = np.where(np.isnan(rows), -999.0, rows)
+    plain = GRBBClassifier(XGBClassifier(n_estimators=3, n_jobs=1), verbose=False).fit(rows, y)
+    model = GRBBClassifier(XGBClassifier(n_estimators=3, missing=-999.0, n_jobs=1), verbose=False).fit(marked, y)
+    found = model.suggest_labels(5, X=marked).rows
+    np.testing.assert_array_equal(found, plain.suggest_labels(5, X=rows).rows)

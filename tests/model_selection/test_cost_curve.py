@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier, XGBRegressor
 
-from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, SemiSupervisedSplit, cost_curve, share_graph
+from grbb_ext import FeatureCosts, Forest, GRBBClassifier, GRBBRegressor, SemiSupervisedSplit, cost_curve, share_graph
 from grbb_ext.adapters.lightgbm import train as lgb_train
 
 X, TRUTH = load_wine(return_X_y=True)
@@ -264,6 +264,27 @@ class TestTrainingFunction:
         with pytest.raises(ValueError, match=r"best_under\(budget\).model is the model"):
             curve.fit_best(X, Y, 8)
 
+    @pytest.mark.parametrize(
+        "costs",
+        [
+            FeatureCosts({name: float(price) for name, price in zip("dabc", [8, 1, 2, 4], strict=True)}),
+            FeatureCosts({"d": 8.0, "b": 2.0}, default=1.0),
+        ],
+        ids=["another order", "default"],
+    )
+    def test_prices_go_by_name(self, costs: FeatureCosts) -> None:
+        """The ledger of LightGBM is in the order of the columns, the prices as they were given need not be."""
+        rows = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 4)), columns=list("abcd"))
+        y = rows["d"] + 0.5 * rows["a"]
+        params = {"num_leaves": 4, "verbosity": -1, "num_threads": 1}
+
+        def fit(**setting: float) -> lgb.Booster:
+            return lgb_train(params, lgb.Dataset(rows, y), 5, costs=costs, **setting)
+
+        curve = cost_curve(fit, feature_costs=costs, mus=[0.0, 1.0, 1e3], budgets=[1.0], verbose=False)
+        assert len(set(curve.mean_cost[:, -1])) > 1
+        assert curve.mean_cost[:, -1].tolist() == [model.ledger_.spent for model in curve.models]
+
     def test_lightgbm_cost_falls_along_mu_and_a_budget_finds_a_cheap_model(self) -> None:
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(300, 6))
@@ -318,3 +339,34 @@ def test_the_estimators_own_budget_is_kept_and_steps_come_from_the_prices():
     assert curve.cost.max() <= 5
     with pytest.raises(ValueError, match="higher for better models"):
         cost_curve(model, X, Y, higher_is_better=False)
+
+
+def test_steps_of_a_default_price_need_the_columns() -> None:
+    costs = FeatureCosts({"a": 5.0}, default=1.0)
+    with pytest.raises(ValueError, match=r"costs\.bind\(columns\)"):
+        cost_curve(lambda **setting: None, feature_costs=costs, budgets=4, verbose=False)
+
+
+def test_models_of_a_training_function_may_be_estimators() -> None:
+    """Their names and prices are their own: LightGBM renames a column with a blank."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(120, 3)), columns=["blood pressure", "b", "c"])
+    y = np.where(rng.random(120) < 0.4, rows["blood pressure"] > 0, -1)
+    prices = {"c": 4.0, "b": 2.0, "blood pressure": 1.0}
+    booster = LGBMClassifier(n_estimators=4, num_leaves=4, n_jobs=1, verbosity=-1)
+
+    def fit(**setting: float) -> GRBBClassifier:
+        return GRBBClassifier(booster, feature_costs=prices, verbose=False, **setting).fit(rows, y)
+
+    curve = cost_curve(fit, feature_costs=prices, mus=[0.0], verbose=False)
+    assert curve.mean_cost[0, -1] == curve.models[0].feature_cost_
+    assert Forest.from_booster(curve.models[0]) is curve.models[0].forest_
+
+
+def test_another_name_of_the_rounds_is_refused() -> None:
+    booster = LGBMClassifier(num_iterations=30, num_leaves=4, n_jobs=1, verbosity=-1)
+    model = GRBBClassifier(booster, feature_costs=[1.0] * X.shape[1], verbose=False)
+    curve = cost_curve(model, X, Y, mus=[0.0], cv=2, verbose=False)
+    assert curve.best_under(None).n_rounds < 30
+    with pytest.raises(ValueError, match="Set n_estimators in its place"):
+        curve.fit_best(X, Y, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +23,11 @@ from grbb_ext import (
     labeled_scorer,
     share_graph,
 )
-from grbb_ext.graph import SharedGraph
+from grbb_ext.graph import SharedGraph, _prepared
+from grbb_ext.graph._prepared import Kept
+from grbb_ext.propagation import Smooth
+from grbb_ext.teacher import _graph
+from grbb_ext.teacher._forest import ForestExpert
 
 X, TRUTH = load_wine(return_X_y=True)
 Y = np.where(np.random.default_rng(0).random(TRUTH.size) < 0.3, TRUTH, -1)
@@ -176,3 +182,110 @@ def test_bad_calls():
         share_graph(GRBBClassifier, X)
     with pytest.raises(ValueError, match="names column 'color', but X has no such column"):
         share_graph(knn(categorical_features=["color"]), X)
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Count how often forests are grown and labels spread."""
+    calls, fit, spread = {"forest": 0, "graph": 0}, ForestExpert.fit, _graph._spread
+
+    def counting_fit(*arguments, **keywords):
+        calls["forest"] += 1
+        return fit(*arguments, **keywords)
+
+    def counting_spread(*arguments, **keywords):
+        calls["graph"] += 1
+        return spread(*arguments, **keywords)
+
+    monkeypatch.setattr(ForestExpert, "fit", counting_fit)
+    monkeypatch.setattr(_graph, "_spread", counting_spread)
+    return calls
+
+
+def test_experts_are_fitted_once_for_each_fold(fits, monkeypatch):
+    """A search over settings of booster and teacher, with and without what the shared graph keeps."""
+    grid = {"estimator__num_leaves": [2, 4, 8], "teacher__sharpen": ["auto", 2.0]}
+    folds = SemiSupervisedSplit(3, shuffle=True, random_state=0)
+
+    def search():
+        model = share_graph(GRBBClassifier(BOOSTERS[0], n_jobs=1, verbose=False), X)
+        found = GridSearchCV(model, grid, cv=folds, scoring=labeled_scorer("neg_log_loss")).fit(X, Y)
+        counted = dict(fits)
+        fits.update(forest=0, graph=0)
+        return found, counted
+
+    kept, few = search()
+    assert few == {"forest": 4, "graph": 4}  # three folds, and all rows for the best setting
+    monkeypatch.setattr(Kept, "get", lambda self, key, make: make())
+    anew, many = search()
+    assert many == {"forest": 19, "graph": 19}
+    assert_array_equal(kept.cv_results_["mean_test_score"], anew.cv_results_["mean_test_score"])
+    assert_array_equal(kept.best_estimator_.predict_proba(X), anew.best_estimator_.predict_proba(X))
+
+
+def test_what_is_kept_is_not_mistaken_for_other_labels_or_settings(fits):
+    shared = SharedGraph(X)
+    others = [
+        {},
+        {"y": np.where(Y >= 0, (Y + 1) % 3, -1)},
+        {"y": np.where(np.arange(Y.size) == np.flatnonzero(Y >= 0)[0], -1, Y)},
+        {"y": Y.astype(float)},
+        {"random_state": 1},
+        {"propagation": Smooth(tau=0.01)},
+        {"teacher": ["graph", "linear"]},
+    ]
+    for _ in range(2):
+        for changes in others:
+            settings = {"y": Y, "verbose": False, **changes}
+            again = grbb_objective(X, graph=SharedGraph(X), **settings).targets_
+            assert_array_equal(grbb_objective(X, graph=shared, **settings).targets_, again)
+    order = np.random.default_rng(1).permutation(Y.size)
+    mixed = grbb_objective(X[order], Y[order], graph=shared, verbose=False).targets_
+    assert_array_equal(mixed, grbb_objective(X[order], Y[order], graph=SharedGraph(X), verbose=False).targets_)
+
+
+def test_what_is_kept_stays_where_it_is():
+    """Neither a pickle nor the objective of a fit carries the teachers of other fits."""
+    shared = SharedGraph(X)
+    empty = len(pickle.dumps(shared))
+    obj = grbb_objective(X, Y, graph=shared, verbose=False)
+    size = len(pickle.dumps(obj))
+    for seed in range(1, 4):
+        grbb_objective(X, Y, graph=shared, random_state=seed, verbose=False)
+    assert len(pickle.dumps(shared)) == empty
+    assert len(pickle.dumps(obj)) == size
+    again = pickle.loads(pickle.dumps(shared))
+    assert_array_equal(grbb_objective(X, Y, graph=again, verbose=False).targets_, obj.targets_)
+
+
+def test_rows_that_take_much_memory_are_not_kept(fits, monkeypatch):
+    monkeypatch.setattr(_prepared, "_NUMBERS_KEPT", X.size - 1)
+    shared = SharedGraph(X)
+    for _ in range(2):
+        grbb_objective(X, Y, graph=shared, verbose=False)
+    assert fits == {"forest": 2, "graph": 2}
+
+
+@pytest.mark.parametrize(
+    "booster",
+    [
+        LGBMClassifier(n_estimators=5, categorical_feature=[0], n_jobs=1, verbosity=-1),
+        XGBClassifier(n_estimators=5, feature_types=["c", "q"], enable_categorical=True, n_jobs=1),
+        XGBClassifier(n_estimators=5, missing=-999.0, n_jobs=1),
+    ],
+    ids=["lightgbm", "xgboost", "missing"],
+)
+def test_what_the_booster_calls_categorical_or_missing_counts(booster):
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 6, 150).astype(float)
+    rows = np.column_stack([code, np.where(rng.random(150) < 0.2, -999.0, rng.normal(size=150))])
+    y = np.where(rng.random(150) < 0.3, code % 2, -1).astype(int)
+    model = GRBBClassifier(booster, n_jobs=1, verbose=False, random_state=0)
+    shared = share_graph(model, rows).fit(rows, y)
+    assert_array_equal(shared.raw_scores_, model.fit(rows, y).raw_scores_)
+
+
+def test_a_teacher_that_has_seen_the_labels_is_named():
+    fitted = grbb_objective(X, Y, verbose=False).teacher_
+    with pytest.warns(UserWarning, match="scores of held-out rows are too good"):
+        share_graph(GRBBClassifier(BOOSTERS[0], teacher=fitted), X)

@@ -10,6 +10,7 @@ from sklearn.datasets import make_moons
 from sklearn.naive_bayes import GaussianNB
 
 from grbb_ext import Committee, Corrected, Paper, Smooth, Targets, grbb_objective, knn_graph
+from grbb_ext.evaluation import evaluate
 
 X, TRUTH = make_moons(120, noise=0.1, random_state=0)
 Y = np.where(np.arange(120) % 12 == 0, TRUTH, -1)
@@ -241,3 +242,54 @@ def test_the_time_of_each_stage_is_kept():
     assert list(grbb_objective(X, Y, teacher=obj.teacher_).timings_) == ["table", "targets", "gradients"]
     assert list(grbb_objective(X, Y, preset="paper").timings_) == ["table", "graph", "propagation", "gradients"]
     assert "GaussianNB" in grbb_objective(X, Y, teacher=["graph", GaussianNB()]).timings_
+
+
+@pytest.mark.filterwarnings("ignore::grbb_ext.UnreachableRowsWarning")
+def test_weights_of_the_caller_are_not_touched():
+    """Rows that no label reaches weigh nothing, in the objective alone; frames hand out read-only weights."""
+    W = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3))
+    weight = np.full(6, 2.0)
+    obj = grbb_objective(None, [0, -1, 1, -1, -1, -1], graph=W, teacher="graph", sample_weight=weight)
+    assert obj.soft_labels()[1].tolist() == [2, 2, 2, 0, 0, 0]
+    assert (weight == 2.0).all()
+    assert (obj.with_labels([0, -1, 1, 0, -1, 1]).soft_labels()[1] == 2.0).all()
+    weight.setflags(write=False)
+    grbb_objective(None, [0, -1, 1, -1, -1, -1], graph=W, teacher="graph", sample_weight=weight)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_of_another_shape_are_refused(n_classes):
+    obj = grbb_objective(None, [*range(n_classes), -1], rule="labeled")
+    right = (5,) if n_classes == 2 else (5, 3)
+    assert len(obj.predict(np.zeros(right))) == 5
+    for wrong in ((5, 1), (5, 4), (5, 3) if n_classes == 2 else (5,)):
+        for answer in (obj.predict, obj.predict_proba):
+            with pytest.raises(ValueError, match="raw_scores must have shape"):
+                answer(np.zeros(wrong))
+        with pytest.raises(ValueError, match="raw_scores"):
+            evaluate(obj, np.zeros(wrong), [0, 1, 1, 0, 1], "accuracy")
+    with pytest.raises(ValueError, match="not finite"):
+        obj.predict(np.full(right, np.nan))
+
+
+def test_a_teacher_of_another_loss_is_refused():
+    soft = grbb_objective(X, Y, loss="softmax").teacher_
+    with pytest.raises(ValueError, match="'softmax', but the labels have 'logistic'"):
+        grbb_objective(X, Y, teacher=soft)
+
+
+@pytest.mark.parametrize(("y", "weights"), [(Y, {0: 0.0, 1: 1.0}), (THREE, {0: 0.0, 1: 1.0, 2: 0.0})])
+def test_a_class_that_weighs_nothing(y, weights):
+    obj = grbb_objective(X, y, class_weight=weights)
+    q, weight = obj.soft_labels()
+    assert np.isfinite(q).all()
+    of_first = weight[np.flatnonzero(y == 0)]
+    assert (of_first == 0).all()
+
+
+def test_metrics_take_what_the_objective_takes():
+    obj = grbb_objective(X, np.where(Y < 0, np.nan, X[:, 0]), loss="squared_error")
+    numbers = [None if mark < 0 else float(x) for mark, x in zip(Y, X[:, 0], strict=True)]
+    assert evaluate(obj, X[:, 0], numbers, "rmse").value == 0.0
+    with pytest.raises(ValueError, match="one weight for each of the 120 rows"):
+        evaluate(grbb_objective(X, Y), X[:, 0], Y, "loss", np.ones(10))

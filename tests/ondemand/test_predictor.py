@@ -6,6 +6,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xgboost as xgb
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -407,3 +408,35 @@ def test_results_and_errors_pickle():
     error.result = result
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.source, len(again.result)) == ("no", "draw", 20)
+
+
+def test_free_columns_are_those_that_fit_saw():
+    """Labels that are numbers are no names; what a sparse matrix leaves out is missing to XGBoost."""
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((300, 3)) < 0.4, 0.0, rng.normal(size=(300, 3)))
+    y = rows[:, 0] + rows[:, 1]
+    costs = FeatureCosts(needs=[["s"], [], []], prices={"s": 3.0})
+    booster = xgb.train({"nthread": 1}, xgb.DMatrix(sp.csr_matrix(rows), label=y), 5)
+    forest = Forest.from_booster(booster)
+    expected = forest.predict(sp.csr_matrix(rows))
+    absent = np.where(rows == 0, np.nan, rows)
+    predictor = OnDemandPredictor(forest, costs, {"s": lambda ids: absent[ids, 0]}, verbose=False)
+    for free in (absent, sp.csr_matrix(rows), pd.DataFrame(absent, columns=[1, 2, 0])):
+        np.testing.assert_array_equal(predictor.predict(np.arange(300), free=free).raw_scores, expected)
+
+
+def test_large_numbers_for_derive_keep_their_digits():
+    large = 2**53 + 1 + np.arange(4)
+    seen = []
+    booster = lgb.train({"verbosity": -1, "min_data_in_leaf": 1, "min_data_in_bin": 1}, lgb.Dataset(X4, X4[:, 0]), 2)
+    OnDemandPredictor(
+        Forest.from_booster(booster),
+        FeatureCosts(needs=[["s"]], prices={"s": 1.0}),
+        {"s": lambda ids: {"id": large[ids]}},
+        derive={0: lambda columns: seen.extend(columns["id"]) or X4[:, 0]},
+        verbose=False,
+    ).predict(np.arange(4))
+    assert [int(one) for one in seen] == large.tolist()
+
+
+X4 = np.arange(4.0)[:, None]

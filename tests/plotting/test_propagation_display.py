@@ -157,3 +157,12 @@ def test_bad_calls(arguments, message):
     obj = grbb_objective(None, [0, -1, -1, -1, -1, 1], graph=PATH)
     with pytest.raises(ValueError, match=message):
         PropagationDisplay.from_objective(obj, **arguments)
+
+
+def test_weights_do_not_change_the_targets():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 2))
+    y = np.where(np.arange(80) < 30, (rows[:, 0] > 0) * 1 + (rows[:, 1] > 0), -1)
+    obj = grbb_objective(rows, y, sample_weight=rng.uniform(0.1, 8, 80))
+    display = PropagationDisplay.from_objective(obj, rows, raw_scores=rng.normal(size=(80, 3)))
+    np.testing.assert_array_equal(display.value, obj.targets_)

@@ -313,3 +313,11 @@ def test_class_weights_move_the_operating_point():
     sigma = 1 / (1 + np.exp(-H))
     gradient, _ = grbb_objective(MOONS, y, class_weight={0: 1.0, 1: 1000.0})(H)
     assert_allclose(gradient, q * 1000.0 * (sigma - 1) + (1 - q) * sigma, rtol=1e-4, atol=1e-4)
+
+
+def test_an_estimator_gets_labels_of_one_type():
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    y = [int(x > 0) if i < 20 else None for i, x in enumerate(rows[:, 0])]
+    found = grbb_objective(rows, y, teacher=["graph", GaussianNB()])
+    expected = grbb_objective(rows, [-1 if one is None else one for one in y], teacher=["graph", GaussianNB()])
+    np.testing.assert_array_equal(found.targets_, expected.targets_)

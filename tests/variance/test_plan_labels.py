@@ -96,3 +96,11 @@ def test_wrong_arguments_are_named(problem, keywords, message):
     obj, H, _ = problem
     with pytest.raises(ValueError, match=message):
         plan_labels(obj, **{"raw_scores": H, "k": 3, "price": 1.0} | keywords)
+
+
+def test_validation_rows_without_a_label_do_not_count():
+    rows = np.random.default_rng(0).normal(size=(80, 2))
+    y = np.where(np.arange(80) < 30, rows[:, 0] > 0, -1)
+    scores = 3.0 * rows[:, 0]
+    plan = plan_labels(grbb_objective(rows, y), scores, 3, 1.0, train=lambda obj, budget: (scores, scores), y_valid=y)
+    assert (plan.curves[0].measured_accuracy == 1.0).all()
