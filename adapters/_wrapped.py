@@ -117,7 +117,10 @@ def watch(
         Parameter of early stopping, for messages, and its value.
     """
     if patience[1] is not None and not data:
-        raise ValueError(f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit.")
+        raise ValueError(
+            f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit. To train for a fixed "
+            "number of rounds, use model.without_early_stopping()."
+        )
 
     def score(raw_scores: NDArray[Any], data_set: Any) -> list[Evaluation]:
         y = next(y for one, (_, y) in zip(data, job.evaluation, strict=True) if one is data_set)
@@ -239,7 +242,8 @@ _CLASSIFICATION: dict[str, Metric] = {
     "average_precision": "average_precision",
 }
 _REGRESSION: dict[str, Metric] = {
-    **_named("loss", "loss l2 mse mean_squared_error regression"),
+    "loss": "loss",
+    **_named("mse", "mse l2 mean_squared_error regression"),
     **_named("rmse", "rmse root_mean_squared_error l2_root"),
 }
 

@@ -14,7 +14,7 @@ from grbb_ext.labels import check_sample_weight, encode, is_unlabeled, plain_arr
 from grbb_ext.losses import SoftmaxLoss
 from grbb_ext.objective import GRBBObjective
 
-MetricName = Literal["loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse"]
+MetricName = Literal["loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse", "mse"]
 
 #: The name of a metric, or a function of (y, prediction); see :func:`evaluate`.
 Metric = MetricName | Callable[..., Any]
@@ -54,9 +54,9 @@ def evaluate(
         Raw scores of any M rows.
     y : array-like of shape (M,)
         Their labels, in the values of ``obj.classes_``; -1 or NaN marks an unlabelled row.
-    metric : {"loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse"} or callable, default="loss"
+    metric : {"loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse", "mse"} or callable, default="loss"
         Mean loss of the objective, share of wrong or right classes, area under the ROC curve, average precision (by
-        the name of either library; both need two classes), or root mean squared error (regression). A callable is a
+        the name of either library; both need two classes), or (root) mean squared error (regression). A callable is a
         function of (y, prediction), where prediction is the probability of the second of two classes, of each of more
         (M, K), or the number. It returns a value, lower for better models, or LightGBM's triple (name, value, is higher
         better). With weights it is passed ``sample_weight=`` too.
@@ -87,7 +87,7 @@ def evaluate(
             if obj.n_outputs_ > 1
             else f"raw_scores and y must have the same rows, got shapes {H.shape} and {labels.shape}."
         )
-    if not callable(metric) and (metric == "rmse") != regression and metric != "loss":
+    if not callable(metric) and (metric in ("rmse", "mse")) != regression and metric != "loss":
         raise ValueError(f"metric={metric!r} does not suit the loss {obj.loss_.name!r}.")
     keep = ~(np.isnan(labels) if regression else is_unlabeled(labels, obj.unlabeled_))
     if not keep.any():
@@ -98,8 +98,9 @@ def evaluate(
     if callable(metric):
         weights = {} if sample_weight is None else {"sample_weight": weight}
         return _of_function(metric, plain_array(labels), H if regression else obj.predict_proba(H), weights)
-    if metric == "rmse":
-        return Evaluation("rmse", float(np.sqrt(np.average((H - labels) ** 2, weights=weight))), False)
+    if metric in ("rmse", "mse"):
+        error = float(np.average((H - labels) ** 2, weights=weight))
+        return Evaluation(metric, error if metric == "mse" else float(np.sqrt(error)), False)
     code = labels if obj.classes_ is None else encode(labels, obj.classes_)
     if metric == "loss":
         targets = np.eye(obj.n_outputs_)[code] if isinstance(obj.loss_, SoftmaxLoss) else code.astype(np.float64)

@@ -9,6 +9,13 @@ import sys
 import warnings
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no defect, and the same code passes or fails each time; `make fuzz` looks at new cases.
+settings.register_profile(
+    "grbb_ext", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("grbb_ext")
 
 
 @pytest.fixture(scope="module")

@@ -116,3 +116,18 @@ def test_rows_out_of_reach_do_not_stop_a_report(tmp_path):
     model = GRBBClassifier(booster, graph=KNNGraph(n_neighbors=3, scale=None), verbose=False).fit(rows, y)
     page = model.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "No suggestion: k=10 labels are wanted" in page
+
+
+def test_a_model_that_was_stopped_early(tmp_path):
+    booster = LGBMClassifier(n_estimators=100, early_stopping_rounds=2, n_jobs=1, verbosity=-1)
+    model = GRBBClassifier(booster, n_jobs=1).fit(X, Y, eval_set=[(X, Y)])
+    _, text = sections(model.report(tmp_path / "report.html", X))
+    assert "accuracy" in text["Expected quality"]
+
+
+@pytest.mark.filterwarnings("ignore:Only the class:UserWarning")
+def test_labels_of_one_class(tmp_path):
+    y = np.where(Y == "yes", Y, None)
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, y, classes=["no", "yes"])
+    _, text = sections(model.report(tmp_path / "report.html", X, cv=2))
+    assert "accuracy" in text["Expected quality"]

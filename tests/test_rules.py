@@ -46,7 +46,7 @@ def penalised_loss(loss, W, labeled, targets, lam, H):
     return LOSSES[loss].value(H[labeled], targets).sum() + 0.5 * lam * np.sum(H * (laplacian(W) @ H))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problem=problems(), lam=st.floats(0.01, 3))
 def test_lapgbrt_is_the_gradient_of_the_penalised_loss(problem, lam):
     W, y, labeled, targets, loss, H, random = problem
@@ -62,7 +62,7 @@ def test_lapgbrt_is_the_gradient_of_the_penalised_loss(problem, lam):
     assert_allclose(np.sum(gradient * direction), difference, rtol=1e-6, atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problem=problems(), lam=st.floats(0, 3))
 def test_labelled_rows_follow_eq_5_under_every_rule(problem, lam):
     W, y, labeled, targets, loss, H, _ = problem
@@ -72,7 +72,7 @@ def test_labelled_rows_follow_eq_5_under_every_rule(problem, lam):
         assert_allclose(obj(H)[0][labeled], expected, rtol=1e-5, atol=1e-5, err_msg=rule)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problem=problems(), lam=st.floats(0, 3))
 def test_the_papers_rule_is_eq_6(problem, lam):
     W, y, labeled, targets, loss, H, _ = problem
@@ -87,7 +87,7 @@ def test_the_papers_rule_is_eq_6(problem, lam):
     assert_array_equal(hessian, 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problem=problems(), rho=st.floats(0, 2), newton=st.booleans())
 def test_the_corrected_rule_adds_the_distance_from_the_extension(problem, rho, newton):
     W, y, labeled, targets, loss, H, _ = problem
@@ -101,7 +101,7 @@ def test_the_corrected_rule_adds_the_distance_from_the_extension(problem, rho, n
     assert_allclose(gradient, P.extend(g_l) + rho * h * (H - P.extend(H[labeled])), rtol=1e-5, atol=2e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problem=problems())
 def test_the_corrected_rule_in_probability_space_is_the_rule_of_targets(problem):
     W, y, labeled, targets, loss, H, _ = problem

@@ -57,6 +57,12 @@ class LightGBMAdapter(WrappedBooster):
     # LightGBM reads a category that it has not seen as missing.
     unseen = "missing"
 
+    def fix_rounds(self, estimator: Any, n_rounds: int | None) -> None:
+        """Make an estimator train for a number of rounds, None being its own, without early stopping."""
+        own = parameters.get(estimator.get_params(), "num_iterations")
+        for name, value in (("early_stopping_round", None), ("num_iterations", n_rounds or own)):
+            estimator.set_params(**parameters.given(estimator.get_params(), name, value))
+
     def categorical(self, estimator: Any) -> list[Any]:
         """Return the columns that the parameter ``categorical_feature`` names."""
         listed = parameters.get(estimator.get_params(), "categorical_feature", "auto")

@@ -66,6 +66,17 @@ def pop(params: dict[str, Any], name: str) -> Any:
     return value
 
 
+def given(params: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Return a value under all the names under which a parameter was given.
+
+    Examples
+    --------
+    >>> given({"n_estimators": 100, "num_trees": 50}, "num_iterations", 20)
+    {'num_trees': 20, 'n_estimators': 20}
+    """
+    return {alias: value for alias in _ALIASES[name] if alias in params}
+
+
 def check_params(params: dict[str, Any]) -> None:
     """Refuse what costs cannot be kept under, by name.
 

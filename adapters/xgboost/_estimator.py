@@ -40,6 +40,14 @@ class XGBoostAdapter(WrappedBooster):
     # XGBoost refuses a category that it has not seen.
     unseen = "error"
 
+    def fix_rounds(self, estimator: Any, n_rounds: int | None) -> None:
+        """Make an estimator train for a number of rounds, None being its own, without early stopping."""
+        stops = xgb.callback.EarlyStopping
+        kept = [one for one in estimator.get_params()["callbacks"] or [] if not isinstance(one, stops)]
+        estimator.set_params(early_stopping_rounds=None, callbacks=kept or None)
+        if n_rounds not in (None, estimator.get_num_boosting_rounds()):  # n_estimators of a forest counts other trees
+            estimator.set_params(n_estimators=n_rounds)
+
     def categorical(self, estimator: Any) -> list[int]:
         """Return the columns that ``feature_types`` calls categorical."""
         types = estimator.get_params()["feature_types"]

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -101,6 +102,20 @@ class GRBBModel(SavedModel):
             setattr(self, name, spec.replace(**fields))
         return self
 
+    def without_early_stopping(self) -> Self:
+        """Return an unfitted copy that trains for a fixed number of rounds, such as on all rows once that is known.
+
+        Returns
+        -------
+        estimator
+            It has the rounds of this model if that is fitted, ``n_iter_``, else those of the wrapped estimator.
+        """
+        model: Self = clone(self)
+        adapter = adapter_of(self.estimator, self._task)
+        booster = adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
+        adapter.fix_rounds(booster, max(self.n_iter_, 1) if hasattr(self, "booster_") else None)
+        return model.set_params(estimator=booster)
+
     def read_rows(self, X: Any) -> Table:
         """Read rows as :meth:`fit` would: with the categories, and what is missing, of the wrapped estimator.
 
@@ -140,8 +155,8 @@ class GRBBModel(SavedModel):
             continued, booster = self._continued(init_model, adapter.library, missing), init_model.booster_
         self._library = adapter.library
         self._schema, self._unseen = None, adapter.unseen
-        self._missing = missing
-        table = self._read(X, reset=True, of_booster=adapter.categorical(estimator), continued=continued)
+        of_booster = adapter.categorical(estimator)
+        table = self._read(X, reset=True, of_booster=of_booster, missing=missing, continued=continued)
         regression = self._task == "regression"
         loss: LossName = "squared_error" if regression else "auto"
         labels = read_labels(y, loss, classes, self.unlabeled, type(self).__name__)
@@ -213,12 +228,13 @@ class GRBBModel(SavedModel):
             raise ValueError(
                 f"init_model is one of {before.library_}, but estimator is one of {library}. Wrap the same."
             )
-        if not np.array_equal(before._missing, missing, equal_nan=True):
+        schema = before._schema or Schema()
+        if not np.array_equal(schema.missing, missing, equal_nan=True):
             raise ValueError(
-                f"init_model was trained with missing={before._missing}, but estimator has missing={missing}. "
+                f"init_model was trained with missing={schema.missing}, but estimator has missing={missing}. "
                 "Use the same."
             )
-        return replace(before._schema or Schema(), names=before._names, n_columns=before.n_features_in_)
+        return replace(schema, names=before._names, n_columns=before.n_features_in_)
 
     def _seed(self) -> int | None:
         if self.random_state is None:
@@ -289,7 +305,7 @@ class GRBBModel(SavedModel):
             if j in schema.categories
         }
         return replace(
-            Forest.from_booster(self.booster_, missing=self._missing if xgboost else None),
+            Forest.from_booster(self.booster_, missing=schema.missing if xgboost else None),
             feature_names=self._names,
             categories=categories,
         )

@@ -134,6 +134,9 @@ class BoosterAdapter(Protocol):
     def clone(self, estimator: Any, task: Task, *, costs: bool) -> Any:
         """Return an unfitted copy of an estimator; None is one that suits a student, or the library's with `costs`."""
 
+    def fix_rounds(self, estimator: Any, n_rounds: int | None) -> None:
+        """Make an estimator train for a number of rounds, None being its own, without early stopping."""
+
     def categorical(self, estimator: Any) -> list[Any]:
         """Return the columns, by position or name, that the estimator's own parameters call categorical."""
 

@@ -216,7 +216,7 @@ def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[
         "feature_names": None if model._names is None else list(model._names),
         "categorical": list(model._schema.categorical),
         "categories": _plain(dict(model._schema.categories), "The categories of X"),
-        "missing": to_plain(model._missing),
+        "missing": to_plain(model._schema.missing),
         "unseen": model._unseen,
         "n_iter": int(model.n_iter_),
         "best_iteration": adapter.best_iteration(model.booster_),
@@ -245,8 +245,7 @@ def _restored(cls: Any, content: Any, data: bytes, adapter: BoosterAdapter) -> A
     model.n_features_in_ = plain["n_features"]
     if plain["feature_names"] is not None:
         model.feature_names_in_ = np.array(plain["feature_names"], dtype=object)
-    model._schema = Schema(tuple(plain["categorical"]), plain["categories"])
-    model._missing = plain["missing"]
+    model._schema = Schema(tuple(plain["categorical"]), plain["categories"], missing=plain["missing"])
     model._unseen = plain["unseen"]
     for name in ("n_iter", "stop_reason", "evals_result", "feature_cost"):
         setattr(model, f"{name}_", plain[name])

@@ -88,16 +88,23 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     unlabeled: Any = np.nan
     _schema: Schema | None
     _unseen: Unseen
-    _missing: float
 
-    def _read(self, X: Any, *, reset: bool, of_booster: Sequence[Any] = (), continued: Schema | None = None) -> Table:
+    def _read(
+        self,
+        X: Any,
+        *,
+        reset: bool,
+        of_booster: Sequence[Any] = (),
+        missing: float | None = None,
+        continued: Schema | None = None,
+    ) -> Table:
         """Return X as numbers, and set what scikit-learn wants to know of it."""
         table = read_table(
             X,
             categorical=self._categorical(of_booster) if reset else (),
             schema=continued if reset else self._schema,
             unseen=self._unseen,
-            missing=self._missing,
+            missing=missing,
             min_rows=2 if reset else 1,
         )
         validate_data(self, X, reset=reset, skip_check_array=True)

@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, Ledger, check_price
 from grbb_ext.forest import Forest
-from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._curve import CostCurve
 from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, take_rows
-from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, share_graph
+from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, known_classes, share_graph
 from grbb_ext.table import column_names
 
 DEFAULT_MUS = (0.0, *(4.0**k for k in range(-5, 5)))
@@ -103,8 +102,9 @@ def cost_curve(
     choice buys. A grid of mu often has no model near a small budget; a path of hard budgets has one at each of them.
 
     An estimator is cross-validated: one fit for each fold and setting, scored after every round. The first t rounds of
-    a model are the model of t rounds, so the number of rounds needs no fits of its own. The graph is built once over
-    all rows and cut to each fold (:func:`share_graph`); labels that are left out are not used.
+    a model are the model of t rounds, so the number of rounds needs no fits of its own, and early stopping is left out.
+    The graph is built once over all rows and cut to each fold (:func:`share_graph`); labels that are left out are not
+    used.
 
     Parameters
     ----------
@@ -194,6 +194,7 @@ def cost_curve(
         model.set_params(feature_costs=feature_costs)
     if model.feature_costs is None:
         raise ValueError("A cost curve needs prices: pass feature_costs=, or set the estimator's.")
+    model = model.without_early_stopping()
     settings = _settings(mus, budgets, model.feature_costs, X, own=model.budget)
     if isinstance(scoring, dict | list | tuple | set):
         raise TypeError("A curve has one score: pass a name or a scorer as scoring=.")
@@ -208,14 +209,12 @@ def cost_curve(
         raise ValueError(f"cv={cv!r} made a fold without a labelled row: pass cv=SemiSupervisedSplit({cv!r}).")
     shared = share_graph(model, X)
     # A fold may miss some classes.
-    known = {"classes": np.unique(plain_array(labels[labeled]))} if is_classifier(model) else {}
+    known = {"classes": known_classes(estimator, labels[labeled])} if is_classifier(model) else {}
     data, work = (X, y, sample_weight), partial(_staged, scorer)
     fits = [
         fit_in_folds(clone(shared).set_params(**setting), folds, data, known, work, n_jobs)
         for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
     ]
-    if model.estimator is None:  # name the booster that was found installed, so that its rounds can be set
-        model.set_params(estimator=fits[0][0].model)
     trained = {"estimator": model, "n_rounds_name": "estimator__n_estimators"}
     return _curve(settings, fits, own_mu=float(model.mu), score_name=score_name, **trained)
 

@@ -192,8 +192,8 @@ class CostCurve:
         """Choose the setting and the number of rounds with the best mean score within a budget; of equals the cheapest.
 
         In every fold a model is cut before the round that would exceed the budget, so each score is that of a model
-        within the budget. The score of the choice is the best of many and therefore optimistic: score the refitted
-        model on other rows.
+        within the budget. A larger budget cuts later, and may score worse; :meth:`frontier` has the budgets that pay.
+        The score of the choice is the best of many and therefore optimistic: score the refitted model on other rows.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._scorer import labeled_rows
-from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, share_graph
+from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, known_classes, share_graph
 
 
 class HeldOut(NamedTuple):
@@ -52,7 +52,8 @@ def held_out_predict(
     Parameters
     ----------
     estimator : GRBBClassifier or GRBBRegressor
-        What to train, once for each fold. It is not changed. The graph is built once (:func:`share_graph`).
+        What to train, once for each fold. It is not changed. One that is fitted is trained for as many rounds as it
+        has, with its classes. The graph is built once (:func:`share_graph`).
     X : array-like, sparse matrix or frame of shape (N, d)
         Rows, labelled and unlabelled.
     y : array-like of shape (N,)
@@ -86,9 +87,11 @@ def held_out_predict(
     True
     """
     model = copy_model(estimator, "estimator", "graph")
+    if hasattr(estimator, "booster_"):
+        model = estimator.without_early_stopping()
     unlabeled = getattr(model, "unlabeled", np.nan)
     values, labeled = labeled_rows(y, unlabeled)
-    classes = np.unique(plain_array(values[labeled])) if is_classifier(model) else None
+    classes = known_classes(estimator, values[labeled]) if is_classifier(model) else None
     stratify: dict[str, Any] = {"stratify": False} if classes is None and isinstance(cv, int) else {}
     split = cv if isinstance(cv, SemiSupervisedSplit) else SemiSupervisedSplit(cv, unlabeled=unlabeled, **stratify)
     shared = share_graph(model, X)

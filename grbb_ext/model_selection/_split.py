@@ -321,6 +321,22 @@ def _one_fold(model: Any, training: list[Any], known: dict[str, Any], test: list
     return work(model.fit(*training, **known), *test)
 
 
+def known_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return all classes, of which a fold may miss some: those of a fitted estimator, if it has these labels.
+
+    Examples
+    --------
+    >>> from sklearn.base import ClassifierMixin
+    >>> fitted = ClassifierMixin()
+    >>> fitted.classes_ = np.array([0, 1, 2])
+    >>> known_classes(fitted, np.array([2, 0])), known_classes(fitted, np.array([0, 5]))
+    (array([0, 1, 2]), array([0, 5]))
+    """
+    found = np.unique(plain_array(labels))
+    fitted = getattr(estimator, "classes_", found)
+    return np.asarray(fitted if np.isin(found, fitted).all() else found)
+
+
 def copy_model(estimator: Any, *parameters: str) -> Any:
     """Return a copy of an estimator; refuse one without some parameters, such as a pipeline."""
     if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in parameters):

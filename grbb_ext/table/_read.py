@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -28,7 +28,7 @@ def read_table(
     categorical: Any = "from_dtype",
     schema: Schema | None = None,
     unseen: Unseen = "missing",
-    missing: float = np.nan,
+    missing: float | None = None,
     name: str = "X",
     min_rows: int = 1,
 ) -> Table:
@@ -51,8 +51,8 @@ def read_table(
         Numeric arrays hold the codes themselves.
     unseen : {"error", "missing"}, default="missing"
         What to do with a category that the schema does not have.
-    missing : float, default=nan
-        A number that stands for a missing value, besides NaN.
+    missing : float or None, default=None
+        A number that stands for a missing value, beside NaN; None is that of the schema, if there is one.
     name : str, default="X"
         For messages.
     min_rows : int, default=1
@@ -101,10 +101,12 @@ def read_table(
         check_kind(source.matrix.dtype.kind, where(0))
         values = source.matrix if source.matrix.dtype in (np.float32, np.float64) else source.matrix.astype(np.float64)
         found = schema or Schema(tuple(sorted(listed)), {}, None, values.shape[1])
-    if not np.isnan(missing):
+    if missing is not None:
+        found = replace(found, missing=missing)
+    if not np.isnan(found.missing):
         values = values.copy()
         numbers: Any = values.data if sp.issparse(values) else values
-        numbers[numbers == missing] = np.nan
+        numbers[numbers == found.missing] = np.nan
     check_numbers(values, where)
     if found.categorical and sp.issparse(values):
         raise ValueError(NO_SPARSE_CATEGORIES)

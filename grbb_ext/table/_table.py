@@ -53,12 +53,15 @@ class Schema:
         Names of the columns, if the data set is a frame and they are all text.
     n_columns : int or None
         Number of columns; None is not checked.
+    missing : float
+        A number that stands for a missing value, beside NaN.
     """
 
     categorical: tuple[int, ...] = ()
     categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
     names: tuple[str, ...] | None = None
     n_columns: int | None = None
+    missing: float = field(default=np.nan, compare=False)  # NaN equals nothing
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from grbb_ext.graph import laplacian
 from grbb_ext.rules import RULES
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, LARGEST_ID), min_size=1, max_size=20))
 def test_ids_survive_single_precision(ids):
     lower, upper = split_ids(np.array(ids))
@@ -30,7 +30,7 @@ def test_ids_survive_single_precision(ids):
         assert read_ids(data).tolist() == ids
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 40), max_size=40), st.integers(1, 9))
 def test_only_permutations_pass(ids, block):
     n_rows = max(1, len(ids))

@@ -92,6 +92,7 @@ def test_several_classes_and_regression():
     target = np.where(np.arange(200) % 5 == 0, X[:, 0], np.nan)
     obj = grbb_objective(X, target, loss="squared_error", teacher="graph")
     assert_allclose(evaluate(obj, X[:, 0] + 2, target, "rmse").value, 2)
+    assert_allclose(evaluate(obj, X[:, 0] + 3, target, "mse").value, 9)
     assert_allclose(evaluate(obj, X[:, 0] + 2, target, "loss").value, 2)
 
 

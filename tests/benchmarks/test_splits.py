@@ -17,7 +17,7 @@ def numbered(n: int, n_test: int = 0) -> DataSet:
 
 
 @given(seed=st.integers(0, 1000), n_labels=st.sampled_from([2, 5, 20]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_rows_are_disjoint_and_labels_true_and_of_both_classes(seed: int, n_labels: int) -> None:
     data = numbered(200)
     split = draw(data, seed, n_labels)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grbb_ext import FeatureCosts
 
 
-@settings(deadline=None)
 @given(
     cents=st.lists(st.integers(0, 300), min_size=6, max_size=6),
     needs=st.lists(st.lists(st.integers(0, 5), unique=True, max_size=4), min_size=5, max_size=5),

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grbb_ext.costs import BudgetError, FeatureCosts, Ledger
@@ -52,7 +52,6 @@ def test_a_budget_met_to_the_cent_is_met() -> None:
     assert ledger.spent == 0.6
 
 
-@settings(deadline=None)
 @given(
     prices=st.lists(st.integers(0, 300).map(lambda cents: cents / 100), min_size=6, max_size=6),
     needs=st.lists(st.lists(st.integers(0, 5), unique=True, max_size=3), min_size=5, max_size=5),

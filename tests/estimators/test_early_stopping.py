@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 from sklearn.datasets import make_moons
-from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.metrics import average_precision_score, log_loss, mean_squared_error, roc_auc_score
 
 from grbb_ext import GRBBClassifier, GRBBRegressor
 
@@ -131,3 +131,41 @@ def test_unknown_metrics_are_refused(classifier, library, parts):
     name = "eval_metric" if library == "xgboost" else "metric"
     with pytest.raises(ValueError, match=f"{name}='ndcg'"):
         GRBBClassifier(classifier(**{name: "ndcg"})).fit(X, y, eval_set=[(X_valid, y_valid)])
+
+
+@pytest.mark.parametrize(
+    "booster",
+    [
+        lgb.LGBMClassifier(n_estimators=50, n_jobs=1, early_stopping_rounds=5),
+        lgb.LGBMClassifier(num_boost_round=50, n_jobs=1, n_iter_no_change=5),
+        xgb.XGBClassifier(n_estimators=50, n_jobs=1, early_stopping_rounds=5),
+        xgb.XGBClassifier(n_estimators=50, n_jobs=1, callbacks=[xgb.callback.EarlyStopping(rounds=5)]),
+    ],
+)
+def test_without_early_stopping(booster, parts):
+    X, y, X_valid, y_valid = parts
+    model = GRBBClassifier(booster, class_weight="balanced")
+    fixed = model.without_early_stopping().fit(X, y)  # there is nothing to watch
+    assert fixed.n_iter_ == 50
+    assert fixed.class_weight == "balanced"
+    model.fit(X, y, eval_set=[(X_valid, y_valid)])
+    assert model.n_iter_ < 50
+    again = model.without_early_stopping().fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_forest_keeps_its_trees_without_early_stopping(parts):
+    X, y = parts[:2]
+    model = GRBBClassifier(xgb.XGBRFClassifier(n_estimators=7, n_jobs=1)).fit(X, y)
+    assert model.without_early_stopping().fit(X, y).forest_.n_trees == 7
+
+
+@pytest.mark.parametrize(
+    "booster",
+    [lgb.LGBMRegressor(n_estimators=3, n_jobs=1, metric="l2"), xgb.XGBRegressor(n_estimators=3, eval_metric="mse")],
+)
+def test_the_mean_squared_error(booster, parts):
+    X, y, X_valid, _ = parts
+    model = GRBBRegressor(booster).fit(X, np.where(y >= 0, X[:, 0], np.nan), eval_set=[(X_valid, X_valid[:, 1])])
+    (errors,) = model.evals_result_["validation_0"].values()
+    assert errors[-1] == pytest.approx(mean_squared_error(X_valid[:, 1], model.predict(X_valid)), rel=1e-5)

@@ -288,3 +288,14 @@ def test_missing_counts_where_labels_are_suggested():
     model = GRBBClassifier(XGBClassifier(n_estimators=3, missing=-999.0, n_jobs=1), verbose=False).fit(marked, y)
     found = model.suggest_labels(5, X=marked).rows
     np.testing.assert_array_equal(found, plain.suggest_labels(5, X=rows).rows)
+
+
+def test_missing_counts_for_the_teacher(moons):
+    X, _, y = moons
+    holes = np.where(np.arange(400).reshape(200, 2) % 7 == 0, np.nan, X)
+    filled = np.nan_to_num(holes, nan=-999.0)
+    model = GRBBClassifier(XGBClassifier(n_estimators=2, missing=-999.0, n_jobs=1)).fit(filled, y)
+    teacher = model.objective_.teacher_
+    np.testing.assert_array_equal(teacher.predict(filled), teacher.predict(holes))
+    free = y == -1
+    np.testing.assert_allclose(teacher.predict(filled)[free], model.objective_.targets_[free], atol=1e-12)

@@ -71,7 +71,7 @@ def test_by_hand(walker):
     np.testing.assert_array_equal(cursor.finished, [True, False])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 5),
     library=st.sampled_from(["xgboost", "lightgbm"]),

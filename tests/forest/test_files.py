@@ -116,7 +116,7 @@ DOCUMENTS = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32 - 1), form=st.sampled_from(["json", "ubj", "txt"]))
 def test_damage_gives_a_value_error_or_a_forest_that_predicts(seed, form):
     data = spoil(DOCUMENTS[form], np.random.default_rng(seed))

@@ -157,7 +157,7 @@ def test_bitset(categories):
     assert all(in_word for _, in_word in pairs)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.sets(st.sampled_from([0, 1, 31, 32, 95, 96, 500, 2**20, 2**24, 2**31 - 1])), min_size=1, max_size=4))
 def test_sets_with_gaps(sets):
     """Trees of one categorical split each; both walks find exactly the members."""
@@ -207,7 +207,7 @@ def slow_walk(forest, x, tree):
     return node, met
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**16),
     library=st.sampled_from(["xgboost", "lightgbm"]),

@@ -12,7 +12,7 @@ from grbb_ext import Forest
 
 strategies = pytest.importorskip("xgboost.testing.params")
 
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 def rows(seed, n=80, missing=0.15):

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from grbb_ext.graph._knn import distinct_rows, spread_edges
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 80), d=st.integers(1, 4), dtype=st.sampled_from(["f4", "f8"]))
 def test_distinct_rows_are_numpys(seed, n, d, dtype):
     # Small round numbers: the hash must tell apart values that differ in a few high bits only.

@@ -13,7 +13,7 @@ def rows(n, d, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(5, 60),

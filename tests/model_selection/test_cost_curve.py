@@ -370,3 +370,19 @@ def test_another_name_of_the_rounds_is_refused() -> None:
     assert curve.best_under(None).n_rounds < 30
     with pytest.raises(ValueError, match="Set n_estimators in its place"):
         curve.fit_best(X, Y, None)
+
+
+def test_early_stopping_is_left_to_the_curve():
+    curves = [
+        cost_curve(
+            GRBBClassifier(clone(BOOSTERS["lightgbm"]).set_params(**stop), feature_costs=COSTS, n_jobs=1),
+            X,
+            Y,
+            budgets=[12],
+            cv=2,
+            verbose=False,
+        )
+        for stop in ({}, {"early_stopping_round": 2})
+    ]
+    assert_array_equal(curves[0].score, curves[1].score)
+    assert curves[1].fit_best(X, Y, 12).n_iter_ == curves[1].best_under(12).n_rounds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
@@ -39,7 +39,6 @@ def slow_best(curve: CostCurve, budget: float) -> tuple[float, float, int] | Non
     return max(found, default=None)
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     folds=st.integers(1, 4),

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lightgbm import LGBMClassifier, LGBMRegressor
+from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.model_selection import LeaveOneOut
 
@@ -49,3 +50,27 @@ def test_numbers():
 def test_a_pipeline_is_refused():
     with pytest.raises(TypeError, match="transform"):
         held_out_predict(LGBMClassifier(), X, Y)
+
+
+@pytest.mark.filterwarnings("ignore:Only the class:UserWarning")
+def test_classes_of_a_fitted_model_are_kept():
+    fitted = MODEL.fit(X, Y, classes=[0, 1, 2])
+    found = held_out_predict(fitted, X, Y)
+    assert found.classes.tolist() == [0, 1, 2]
+    assert found.prediction.shape == (20, 3)
+    only = np.where(Y == 1, 1, -1)
+    assert held_out_predict(fitted, X, only, cv=2).classes.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("by_callback", [False, True])
+def test_a_fitted_model_keeps_its_rounds(by_callback):
+    stop = {} if by_callback else {"early_stopping_rounds": 2}
+    model = GRBBClassifier(LGBMClassifier(n_estimators=200, n_jobs=1, verbosity=-1, **stop), n_jobs=1)
+    callbacks = [early_stopping(2, verbose=False)] if by_callback else None
+    model.fit(X, Y, eval_set=[(X[:60], TRUTH[:60])], callbacks=callbacks)
+    short = GRBBClassifier(LGBMClassifier(n_estimators=model.n_iter_, n_jobs=1, verbosity=-1), n_jobs=1)
+    expected = held_out_predict(short, X, Y, cv=3).prediction
+    np.testing.assert_array_equal(held_out_predict(model, X, Y, cv=3).prediction, expected)
+    if not by_callback:
+        with pytest.raises(ValueError, match=r"without_early_stopping\(\)"):
+            held_out_predict(clone(model), X, Y, cv=3)

@@ -77,7 +77,7 @@ def test_the_unit_of_weights_does_not_matter(unit):
     rule=st.sampled_from(RULES),
     kind=st.sampled_from(["harmonic", "nonlocal", "smooth", "poisson"]),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_any_graph_gives_finite_gradients_or_a_helpful_refusal(seed, spread, shift, lam, rule, kind):
     random = np.random.default_rng(seed)
     n = int(random.integers(4, 30))

@@ -324,7 +324,7 @@ def test_budget_and_early_exit_together():
         np.testing.assert_array_equal(result.raw_scores[~certain], cursor.expected_scores()[~certain])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
     early_exit=st.sampled_from([None, "decision", 0.75]),

@@ -68,7 +68,7 @@ def settings_of(kind, solver):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("solver", SOLVERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problem=problems())
 def test_operators_equal_their_dense_formulas(kind, solver, problem):
     W, labeled, random = problem
@@ -95,7 +95,7 @@ def test_smooth_chebyshev_equals_direct():
 
 
 @pytest.mark.parametrize("kind", ["harmonic", "nonlocal"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problem=problems())
 def test_harmonic_operators_average(kind, problem):
     W, labeled, random = problem
@@ -110,7 +110,7 @@ def test_harmonic_operators_average(kind, problem):
 
 
 @pytest.mark.parametrize(("solver", "bound"), [("direct", 1e-8), ("cg", 1e-6)])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problem=problems())
 def test_the_harmonic_extension_has_no_residual(solver, bound, problem):
     W, labeled, random = problem
@@ -121,7 +121,7 @@ def test_the_harmonic_extension_has_no_residual(solver, bound, problem):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(problem=problems(), scale=st.floats(-3, 3))
 def test_operators_are_linear_and_follow_a_permutation(kind, problem, scale):
     W, labeled, random = problem

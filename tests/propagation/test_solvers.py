@@ -11,7 +11,7 @@ from grbb_ext.propagation import PROPAGATIONS, SolverError
 from grbb_ext.propagation._solvers import ChebyshevPower, ConjugateGradientSolver, DirectSolver
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 40), columns=st.integers(1, 4))
 def test_both_solvers_leave_no_residual(seed, n, columns):
     random = np.random.default_rng(seed)

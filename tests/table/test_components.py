@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
@@ -42,7 +42,6 @@ def test_by_hand() -> None:
         assert abs(np.corrcoef(result[:, j], X[:, j])[0, 1]) == pytest.approx(1.0)
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 10_000), shift=st.sampled_from([0.0, 1e6]))
 def test_distances_do_not_depend_on_place_or_direction(seed: int, shift: float) -> None:
     random = np.random.default_rng(seed)

@@ -38,7 +38,7 @@ def test_the_prior_mean_is_kept_where_the_labels_show_it():
     assert_allclose(soft_targets(P, rare, LogisticLoss()), expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     kind=st.sampled_from(["harmonic", "nonlocal", "smooth", "poisson"]), sharpen=st.floats(1, 50), hard=st.booleans()
 )

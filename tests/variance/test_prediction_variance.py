@@ -73,7 +73,7 @@ def test_exact_forms_equal_the_dense_formula(operator, kind, curvature, method, 
     assert_allclose(found.mean, expected.mean(), rtol=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(0.01, 100), st.sampled_from(OPERATORS), st.sampled_from(KINDS))
 def test_dense_and_schur_agree_on_any_graph(seed, lam, operator, kind):
     W, y, _, H, _ = random_problem(seed, n_labeled=int(seed % 20) + 2, connected=False)
@@ -148,7 +148,7 @@ def test_swapping_the_names_of_the_classes_changes_nothing_but_for_the_papers_cu
     assert abs(variance(one, H, **keywords).mean / variance(other, -H, **keywords).mean - 1) > 0.01
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from(["harmonic", "poisson"]))
 def test_another_label_never_raises_fisher_at_fixed_scores(seed, operator):
     W, y, _, H, random = random_problem(seed)

@@ -46,7 +46,7 @@ def test_what_columns_share_is_paid_once() -> None:
     assert found.costs.tolist() == [2.0, 2.0, 52.0]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10_000), st.floats(0.5, 1.0), st.floats(0.5, 1.0))
 def test_a_higher_threshold_costs_no_row_less(seed: int, a: float, b: float) -> None:
     H = random_stages(seed)
@@ -101,7 +101,7 @@ def test_documents_that_nothing_tells_apart_stay_together() -> None:
     assert found.scores.tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10_000), st.floats(0.01, 1.0), st.integers(1, 6))
 def test_later_exits_rank_above_earlier_ones_and_queries_do_not_meet(seed: int, keep: float, at_least: int) -> None:
     H, qid = random_stages(seed), np.random.default_rng(seed).integers(0, 4, 30)

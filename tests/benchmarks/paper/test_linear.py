@@ -194,7 +194,7 @@ def test_missing_values_are_medians_and_constant_columns_have_no_weight() -> Non
     np.testing.assert_allclose(one.scores(filled), filled @ one.weights + one.intercept)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.01, 100.0), st.floats(0.01, 100.0), st.sampled_from([0.0, 0.5]))
 def test_units_of_columns_and_prices_do_not_matter(seed: int, unit: float, currency: float, gamma: float) -> None:
     X, y, prices = problem(seed, n=30)
@@ -206,7 +206,7 @@ def test_units_of_columns_and_prices_do_not_matter(seed: int, unit: float, curre
         np.testing.assert_allclose(a.scores(X), b.scores(3 - unit * X), atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5]))
 def test_classes_change_places_and_the_penalty_falls_as_alpha_rises(seed: int, gamma: float) -> None:
     X, y, prices = problem(seed, n=30)

@@ -89,7 +89,7 @@ def test_queries_without_a_relevant_document() -> None:
         precision_at([1.0], [0], [0])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6),
     st.integers(1, 7),
@@ -102,7 +102,7 @@ def test_ties_are_the_mean_over_all_orders(documents: list[tuple[int, bool]], k:
     assert found == pytest.approx(expected)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10_000))
 def test_order_of_rows_and_scale_of_scores_play_no_part(seed: int) -> None:
     random = np.random.default_rng(seed)
