@@ -54,12 +54,13 @@ def evaluate(
         Raw scores of any M rows.
     y : array-like of shape (M,)
         Their labels, in the values of ``obj.classes_``; -1 or NaN marks an unlabelled row.
-    metric : {"loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse", "mse"} or callable, default="loss"
-        Mean loss of the objective, share of wrong or right classes, area under the ROC curve, average precision (by
-        the name of either library; both need two classes), or (root) mean squared error (regression). A callable is a
-        function of (y, prediction), where prediction is the probability of the second of two classes, of each of more
-        (M, K), or the number. It returns a value, lower for better models, or LightGBM's triple (name, value, is higher
-        better). With weights it is passed ``sample_weight=`` too.
+    metric : str or callable, default="loss"
+        ``"loss"`` is the mean loss of the objective. For classes ``"error"`` or ``"accuracy"``, for two of them
+        ``"auc"``, and ``"aucpr"`` or ``"average_precision"``, which are the same; for numbers ``"rmse"`` or ``"mse"``,
+        the mean squared error with and without its root. A callable is a function of (y, prediction), where prediction
+        is the probability of the second of two classes, of each of more (M, K), or the number. It returns a value,
+        lower for better models, or LightGBM's triple (name, value, is higher better). With weights it is passed
+        ``sample_weight=`` too.
     sample_weight : array-like of shape (M,) or None, default=None
         Weights of the rows.
 
