@@ -131,3 +131,14 @@ def test_labels_of_one_class(tmp_path):
     model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, y, classes=["no", "yes"])
     _, text = sections(model.report(tmp_path / "report.html", X, cv=2))
     assert "accuracy" in text["Expected quality"]
+
+
+def test_weights_of_rows_count_in_the_folds(tmp_path):
+    weight = np.linspace(0.1, 3.0, 120)
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y, sample_weight=weight)
+    _, text = sections(model.report(tmp_path / "report.html", X, cv=3))
+    held = held_out_predict(model, X, Y, cv=3, sample_weight=weight)
+    likelihood = held.prediction[np.arange(held.y.size), np.searchsorted(held.classes, held.y)]
+    assert f"{-np.log(likelihood).mean():.2f}" in text["Expected quality"]
+    plain = held_out_predict(model, X, Y, cv=3).prediction
+    assert not np.array_equal(plain, held.prediction)

@@ -182,7 +182,7 @@ class _CostKeeper:
 
     def _start(self, booster: lgb.Booster) -> Rounds:
         names, n_features = booster.feature_name(), booster.num_feature()
-        unnamed = names == [f"Column_{i}" for i in range(n_features)]
+        unnamed = names == [f"Column_{i}" for i in range(n_features)] and names[0] not in self.costs.features
         ledger = Ledger(self.costs.bind(n_features if unnamed else names), self.budget)
         if self.paid is not None:
             ledger.buy(self.paid)

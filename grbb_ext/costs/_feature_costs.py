@@ -217,7 +217,10 @@ class FeatureCosts(PriceEngine):
         if isinstance(columns, (str, bytes)):
             raise TypeError(f"columns must be a list of names or a number of columns, got {columns!r}.")
         if isinstance(columns, Iterable):
-            names = check_names(columns, "column")
+            given = check_names(columns, "column")
+            # LightGBM writes blanks as "_".
+            blanks = {name.replace(" ", "_"): name for name in self.features if isinstance(name, str)}
+            names = tuple(name if name in self._index else blanks.get(str(name), name) for name in given)
         elif self.bound and operator.index(columns) == self.n_features:
             names = self.features  # the order of the columns was given before, with their names
         else:
@@ -227,14 +230,19 @@ class FeatureCosts(PriceEngine):
                 f"The costs are by name ({shorten(self.features, 3)}) but the {len(names)} columns have no names. Name "
                 "the columns of the data set, or give the costs by index."
             )
-        if by_position and names and isinstance(names[0], int) and names != tuple(range(len(names))):
+        places = tuple(range(len(names)))
+        priced = {str(place) for place in self.features}
+        if by_position and any(
+            str(name) != str(place) and (isinstance(name, int) or name in priced)
+            for name, place in zip(names, places, strict=True)
+        ):
             raise ValueError(
                 f"The costs are by index, which is the position of a column, but the columns are {shorten(names)}. "
-                "Pass the number of columns."
+                "Number the columns from 0, or give names that are no numbers to columns and costs."
             )
         if by_position and self.bound and len(names) != self.n_features:
             raise ValueError(f"The costs have {self.n_features} entries but there are {len(names)} columns.")
-        keys: tuple[Name, ...] = tuple(range(len(names))) if by_position else names
+        keys: tuple[Name, ...] = places if by_position else names
         known = set(keys)
         extra = [feature for feature in self.features if feature not in known]
         if extra:

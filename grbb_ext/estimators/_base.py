@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -166,6 +167,8 @@ class GRBBModel(SavedModel):
         if of_label is not None and not of_label.any():
             raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
         costs = None if self.feature_costs is None else self._bind_costs()
+        if costs is not None and all(isinstance(label, Integral) for label in getattr(X, "columns", ["none"])):
+            self._costs().bind(list(X.columns))  # refuses numbers that are no positions
         evaluation = self._evaluation_sets(eval_set)
         callbacks = check_callbacks(callbacks)
         seed = self._seed()

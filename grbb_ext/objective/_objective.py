@@ -42,6 +42,8 @@ class GRBBObjective:
         Their targets: 0/1, one-hot, or values.
     labeled_weight_ : ndarray of shape (n,)
         The weights of their losses, sample and class weight together.
+    sample_weight_ : ndarray of shape (N,) or None
+        The weights of all rows, as they were given.
     lam_ : float
         The weight of the Laplacian term.
     unlabeled_ : object
@@ -80,7 +82,7 @@ class GRBBObjective:
         parts: RuleParts,
         timings: dict[str, float],
     ) -> None:
-        self._recipe, self._labels, self._weight, self._prepared = recipe, labels, weight, prepared
+        self._recipe, self._labels, self.sample_weight_, self._prepared = recipe, labels, weight, prepared
         self._parts = parts
         self.classes_, self.loss_, self.labeled_ = labels.classes, labels.loss, labels.labeled
         self.n_rows_, self.n_outputs_, self.unlabeled_ = labels.n_rows, labels.n_outputs, labels.unlabeled
@@ -221,7 +223,7 @@ class GRBBObjective:
             With the same settings and the same classes.
         """
         chosen = np.arange(self.n_rows_)[np.asarray(rows)]
-        weight = None if self._weight is None else self._weight[chosen]
+        weight = None if self.sample_weight_ is None else self.sample_weight_[chosen]
         return self._again(self._labels.again(self._labels.y[chosen]), weight, self._prepared.subset(chosen))
 
     def with_labels(self, y: ArrayLike) -> GRBBObjective:
@@ -242,7 +244,7 @@ class GRBBObjective:
             raise ValueError(
                 f"y must have a label or a marker for each of the {self.n_rows_} rows, got {labels.n_rows}."
             )
-        return self._again(labels, self._weight, self._prepared)
+        return self._again(labels, self.sample_weight_, self._prepared)
 
     def _again(self, labels: Labels, weight: NDArray[np.float64] | None, prepared: PreparedGraph) -> GRBBObjective:
         from grbb_ext.objective._make import assemble  # which makes objects of this class

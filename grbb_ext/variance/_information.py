@@ -297,8 +297,9 @@ def prior_of(obj: GRBBObjective) -> GraphPrior:
     operator = obj.propagation_
     if operator is None:
         raise ValueError(
-            "The variance is measured along the graph, and rule='labeled' has no operator. Make the objective with "
-            "another rule on the same rows; it need not be the one that trained the scores."
+            "The variance is measured along the graph, and an objective with rule='labeled' or with a fitted teacher "
+            "has no operator. Make one with another rule, and without teacher=, on the same rows; it need not be the "
+            "one that trained the scores."
         )
     prior: GraphPrior
     if isinstance(operator, SmoothPropagation):

@@ -474,3 +474,15 @@ def test_with_the_semi_supervised_objective(n_classes: int, preset: Any) -> None
     final = np.mean(obj.predict(booster.predict(X, raw_score=True)) == truth)
     assert record["valid_0"]["accuracy"][-1] == pytest.approx(final)
     assert final > 0.7
+
+
+@pytest.mark.parametrize("names", [["Column_0", "Column_1"], ["blood pressure", "blood_pressure x"]])
+def test_names_that_lightgbm_makes_or_changes(names):
+    X, y = noisy(n_columns=2)
+    costs = FeatureCosts(dict(zip(reversed(names), [1.0, 50.0], strict=True)))
+    booster = train({**FAST, "objective": "regression"}, lgb.Dataset(pd.DataFrame(X, columns=names), y), 3, costs=costs)
+    assert booster.ledger_.spent == costs.total(names) == 51.0
+    cheap = lgb.Dataset(pd.DataFrame(X, columns=names), y)
+    budgeted = train({**FAST, "objective": "regression"}, cheap, 3, costs=costs, budget=10)
+    assert budgeted.ledger_.features == (names[1],)
+    assert features_of(budgeted) == {1}

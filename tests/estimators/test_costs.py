@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import Dataset
 
 from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor, OnDemandPredictor
+from grbb_ext.adapters.lightgbm import train
 
 
 @pytest.fixture
@@ -86,3 +88,16 @@ def test_refused(classifier, lab, settings, error, match):
     X, _, y, _ = lab
     with pytest.raises(error, match=match):
         GRBBClassifier(classifier(), **settings).fit(X, y)
+
+
+def test_numbers_that_are_no_positions_are_refused(classifier, library, moons):
+    X, truth, y = moons
+    frame = pd.DataFrame(X, columns=[1, 0])
+    prices = {1: 50.0, 0: 1.0}
+    with pytest.raises(ValueError, match="Number the columns from 0"):
+        GRBBClassifier(classifier(n_estimators=2), feature_costs=prices).fit(frame, y)
+    if library == "lightgbm":
+        with pytest.raises(ValueError, match="Number the columns from 0"):
+            train({"objective": "binary", "verbosity": -1}, Dataset(frame, truth), 2, costs=FeatureCosts(prices))
+    in_order = GRBBClassifier(classifier(n_estimators=2), feature_costs=prices, budget=9).fit(frame[[0, 1]], y)
+    assert in_order.feature_cost_ == 1.0  # position 0 is label 0

@@ -315,7 +315,7 @@ def test_wrong_scores_are_refused():
 
 def test_labeled_rule_has_no_operator():
     W, y, _, H, _ = random_problem(13)
-    with pytest.raises(ValueError, match="rule='labeled' has no operator"):
+    with pytest.raises(ValueError, match="rule='labeled' or with a fitted teacher has no operator"):
         prediction_variance(grbb_objective(None, y, graph=W, rule="labeled"), H)
 
 
