@@ -22,24 +22,21 @@ if TYPE_CHECKING:
 _ROWS_PER_BLOCK = 64
 
 
-def _walk(arrays: Any, X: Any, missing: bool, nodes: Any, walks: Any, listed: bool, needed: Any) -> int:
+def _walk(arrays: Any, X: Any, known: bool, missing: bool, nodes: Any, walks: Any, listed: bool) -> None:
     """Move rows down the trees as far as each may; see :func:`grbb_ext.forest._walk.walk`.
 
     Blocks of walks take a step together, without a branch, if their trees are plain. A step from a leaf leads back to
-    it. Without `missing` no value that is read is NaN. The walks are those `listed` in `walks`, or all, by blocks of
-    rows. With entries in `needed` those that stay open are written to `walks`, from the beginning as far as it is long,
-    and their number is returned.
+    it. All values are `known`, or some are inf; some are `missing`, or none is NaN. The walks are those `listed` in
+    `walks`, or all, by blocks of rows.
     """
     column, feature, threshold, left, default_left, zero_is_missing = arrays[:6]
     category_set, category_start, category_word, category_bits, category_floor, is_plain, depth = arrays[6:]
     tree, row = walks
     values, width = X.ravel(), X.shape[1]
     n_trees, n = nodes.shape
-    partial = needed.size > 0
     place, start = np.empty(_ROWS_PER_BLOCK, np.int32), np.empty(_ROWS_PER_BLOCK, np.intp)
     waiting = np.empty(_ROWS_PER_BLOCK, np.intp)
     total = tree.size if listed else n
-    n_open = 0
     for step in range(-(-total // _ROWS_PER_BLOCK) * (1 if listed else n_trees)):
         begin = (step if listed else step // n_trees) * _ROWS_PER_BLOCK
         size = min(total - begin, _ROWS_PER_BLOCK)
@@ -53,37 +50,31 @@ def _walk(arrays: Any, X: Any, missing: bool, nodes: Any, walks: Any, listed: bo
             place[j], start[j] = nodes[t, i], i * width
         if plain:
             for level in range(n_levels):
-                n_moved = 0
                 # Unsigned numbers index without a look at their sign.
-                if missing:
+                if known and not missing:
+                    for j in range(size):
+                        node = np.uint32(place[j])
+                        x = values[np.uint64(start[j] + column[node])]
+                        place[j] = left[node] + np.int32(x > threshold[node])
+                elif not missing:
+                    for j in range(size):
+                        node = np.uint32(place[j])
+                        x = values[np.uint64(start[j] + column[node])]
+                        after = left[node] + np.int32(x > threshold[node])
+                        place[j] = place[j] if x == np.inf else after
+                else:
                     for j in range(size):
                         node = np.uint32(place[j])
                         x = values[np.uint64(start[j] + column[node])]
                         goes_left = default_left[node] if x != x else x <= threshold[node]
                         after = left[node] + np.int32(not goes_left)
-                        after = place[j] if x == np.inf else after
-                        n_moved += after != place[j]
-                        place[j] = after
-                elif partial:
+                        place[j] = place[j] if x == np.inf else after
+                if level % 8 == 7:  # seldom: most trees are shallow
+                    n_open = 0
                     for j in range(size):
-                        node = np.uint32(place[j])
-                        x = values[np.uint64(start[j] + column[node])]
-                        after = left[node] + np.int32(x > threshold[node])
-                        after = place[j] if x == np.inf else after
-                        n_moved += after != place[j]
-                        place[j] = after
-                else:
-                    for j in range(size):
-                        node = np.uint32(place[j])
-                        x = values[np.uint64(start[j] + column[node])]
-                        place[j] = left[node] + np.int32(x > threshold[node])
-                    n_moved = size
-                    if level % 8 == 7:  # seldom: most trees are shallow
-                        n_moved = 0
-                        for j in range(size):
-                            n_moved += left[np.uint32(place[j])] != place[j]
-                if n_moved == 0:
-                    break
+                        n_open += left[np.uint32(place[j])] != place[j]
+                    if n_open == 0:
+                        break
         else:
             n_waiting = 0
             for j in range(size):
@@ -125,25 +116,50 @@ def _walk(arrays: Any, X: Any, missing: bool, nodes: Any, walks: Any, listed: bo
                     waiting[n_left] = j
                     n_left += feature[np.uint32(place[j])] >= 0
                 n_waiting = n_left
-        if listed:
-            for j in range(size):
-                node, t, i = np.uint32(place[j]), tree[begin + j], row[begin + j]
-                nodes[t, i] = place[j]
-                is_open = feature[node] >= 0
-                needed[i, column[node]] |= is_open
-                tree[n_open], row[n_open] = t, i
-                n_open += is_open
-            continue
         for j in range(size):
-            nodes[t, begin + j] = place[j]
-        if partial:
+            if listed:
+                nodes[tree[begin + j], row[begin + j]] = place[j]
+            else:
+                nodes[t, begin + j] = place[j]
+
+
+def _collect(column: Any, feature: Any, nodes: Any, needed: Any, tree: Any, row: Any, n_listed: int) -> int:
+    """Find the walks that stand before a split, and what they need.
+
+    The features that rows need are bits of `needed`, shape (n, ceil(d / 64)). Open walks are written to `tree` and
+    `row`, by blocks of rows, if they are fewer than these have places; their number is returned. Only the first
+    `n_listed` entries of these are looked at, or all walks if it is negative.
+    """
+    n_trees, n = nodes.shape
+    bits, width = needed.ravel(), needed.shape[1]
+    n_open = 0
+    if n_listed >= 0:
+        for k in range(n_listed):
+            t, i = tree[k], row[k]
+            node = np.uint32(nodes[t, i])
+            is_open = np.uint64(feature[node] >= 0)
+            bits[i * width + column[node] // 64] |= is_open << np.uint64(column[node] % 64)
+            tree[n_open], row[n_open] = t, i
+            n_open += np.int64(is_open)
+        return n_open
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        size = min(n - begin, _ROWS_PER_BLOCK)
+        for t in range(n_trees):
             for j in range(size):
-                node = np.uint32(place[j])
-                is_open = feature[node] >= 0
-                needed[begin + j, column[node]] |= is_open
-                end = min(n_open, tree.size - 1)
-                tree[end], row[end] = t, begin + j
-                n_open += is_open
+                node = np.uint32(nodes[t, begin + j])
+                is_open = np.uint64(feature[node] >= 0)
+                word = np.uint64((begin + j) * width + (column[node] >> 6))
+                bits[word] |= is_open << np.uint64(column[node] & 63)
+                n_open += np.int64(is_open)
+    if n_open >= tree.size:
+        return n_open
+    n_written = 0
+    for begin in range(0, n, _ROWS_PER_BLOCK):
+        size = min(n - begin, _ROWS_PER_BLOCK)
+        for t in range(n_trees):
+            for j in range(size):
+                tree[n_written], row[n_written] = t, begin + j  # the next one overwrites a closed walk
+                n_written += np.int64(feature[np.uint32(nodes[t, begin + j])] >= 0)
     return n_open
 
 
@@ -185,17 +201,20 @@ def walk(
     sets = (forest.category_set, forest.category_start, forest.category_word, forest.category_bits)
     floor = X.dtype.type(CATEGORY_FLOOR[forest.library])
     arrays = (*splits, forest.zero_is_missing, *sets, floor, forest.tree_is_plain[trees], forest.tree_depth[trees])
+    move, collect = _on_first_use(_walk), _on_first_use(_collect)
+    none = np.empty(0, dtype=np.int32)
+    listed = None if stops is None else stops.walks
     missing = bool(np.isnan(X).any())
+    move(arrays, X, stops is None, missing, nodes, (none, none) if listed is None else listed, listed is not None)
     if stops is None:
-        none = np.empty(0, dtype=np.int32)
-        _on_first_use(_walk)(arrays, X, missing, nodes, (none, none), False, np.empty((0, 0), dtype=bool))
         return None
-    # A list is of use, and takes little memory, if few walks are open. Its last entry takes what is left out.
-    size = nodes.size // 4
-    tree, row = stops.walks or (np.empty(size + 1, dtype=np.int32), np.empty(size + 1, dtype=np.int32))
-    needed = np.zeros(X.shape, dtype=bool)
-    n_open = _on_first_use(_walk)(arrays, X, missing, nodes, (tree, row), stops.walks is not None, needed)
-    return Stops(needed, (tree[:n_open], row[:n_open]) if n_open <= size else None)
+    # A list is of use, and takes little memory, if few walks are open.
+    size = nodes.size // 4 + 1
+    tree, row = (np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)) if listed is None else listed
+    bits = np.zeros((len(X), -(-X.shape[1] // 64)), dtype="<u8")
+    n_open = collect(forest._column, forest.feature, nodes, bits, tree, row, -1 if listed is None else tree.size)
+    needed = np.unpackbits(bits.view(np.uint8), axis=1, count=X.shape[1], bitorder="little").view(bool)
+    return Stops(needed, (tree[:n_open], row[:n_open]) if n_open < size else None)
 
 
 @_on_first_use
@@ -209,7 +228,7 @@ def add(value: Any, nodes: Any, tree_output: Any, scores: Any) -> None:
             output = tree_output[t]
             for k in range(n_values):
                 for i in range(begin, end):
-                    scores[output + k, i] += value[nodes[t, i], k]
+                    scores[output + k, i] += value[np.uint32(nodes[t, i]), k]
 
 
 @_on_first_use
