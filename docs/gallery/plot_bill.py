@@ -41,6 +41,7 @@ ax.set(
     xlabel="bill of a patient, dollars", ylabel="patients", ylim=(0, 1.1 * max(counts))
 )
 ax.set_title(
-    f"all sources {model.feature_cost_:.0f}, mean bill {result.spent.mean():.0f}"
+    f"all features of the model: {model.feature_cost_:.0f}, "
+    f"mean bill: {result.spent.mean():.0f}"
 )
 plt.show()

@@ -2,7 +2,8 @@
 Labels that were collected at another rate
 ==========================================
 
-Ten labels of each class, although one row in ten is positive. With the true shares the targets are corrected.
+Ten rows of each class were labelled, although one row in ten is positive. The targets, the probabilities that the
+teacher predicts, are then too high. ``Committee(class_prior=...)`` corrects them.
 """
 
 import matplotlib.pyplot as plt
@@ -29,6 +30,6 @@ for name, prior in asked.items():
     q, _ = obj.soft_labels()
     label = f"{name}: mean {q[y == -1].mean():.2f}"
     ax.hist(q[y == -1], bins=25, histtype="step", linewidth=2, label=label)
-ax.set(xlabel="target of an unlabelled row", ylabel="rows")
+ax.set(xlabel="predicted probability that a row is positive", ylabel="rows")
 ax.legend(title=f"{truth.mean():.2f} of the rows are positive")
 plt.show()

@@ -2,7 +2,8 @@
 The best model under a budget
 =============================
 
-Cross-validated accuracy for several trade-offs between gain and price, and the best model that costs at most 15.
+Cross-validated accuracy against the cost of the features, for three values of ``mu`` and two hard budgets. The line is
+the best model within each budget.
 """
 
 import matplotlib.pyplot as plt
@@ -20,9 +21,16 @@ model = GRBBClassifier(booster, feature_costs=costs)
 curve = cost_curve(
     model, wine.data, y, mus=[0, 1, 4], budgets=[5, 10], cv=3, verbose=False
 )
+CostCurveDisplay.from_curve(curve, cost_unit="EUR")
+plt.show()
+
+# %%
+# The best model that costs at most 15:
 
 print(curve.best_under(15))
-figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-CostCurveDisplay.from_curve(curve, cost_unit="EUR", ax=axes[0])
-CostCurveDisplay.from_curve(curve, x="rounds", ax=axes[1])
+
+# %%
+# Accuracy after each boosting round:
+
+CostCurveDisplay.from_curve(curve, x="rounds")
 plt.show()

@@ -19,8 +19,9 @@ rows = np.random.default_rng(0).normal(size=(500, 12))
 side = (rows[:, 3] > 0).astype(int)
 column = grbb_objective(rows, np.where(np.arange(500) < 60, side, -1))
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 2.8), layout="constrained")
-for name, obj, ax in (("digits", digits, axes[0]), ("one column", column, axes[1])):
+pictures = {"digits": digits, "one column decides": column}
+figure, axes = plt.subplots(2, 1, figsize=(6.4, 4.6), layout="constrained")
+for ax, (name, obj) in zip(axes, pictures.items(), strict=True):
     EvidenceDisplay.from_estimator(obj, ax=ax)
     ax.set_title(f"{name}: {ax.get_title()}")
 plt.show()

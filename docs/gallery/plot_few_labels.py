@@ -2,7 +2,7 @@
 Accuracy against the number of labels
 =====================================
 
-Handwritten digits, above 4 or not. Three models get the same labels; the unlabelled rows are used by the first alone.
+Is a handwritten digit above 4? Three models get the same labels. Only the first one also uses the unlabelled rows.
 """
 
 import matplotlib.pyplot as plt

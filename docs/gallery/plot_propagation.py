@@ -2,7 +2,8 @@
 What few labels imply for all rows
 ==================================
 
-Two moons with ten labels, before the first tree, and digits with fifty.
+Two moons with ten labels. The colour of a row is the step of its score that the first tree is trained on: towards one
+class or the other, and how far.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,8 @@ PropagationDisplay.from_objective(moons, X)
 plt.show()
 
 # %%
-# More than two columns are drawn on two principal components.
+# Digits with fifty labels, drawn on two principal components. The colour is the most probable class, and it is fainter
+# where the class is less certain.
 
 X, truth = load_digits(return_X_y=True)
 digits = grbb_objective(X, np.where(np.arange(len(X)) % 36 == 0, truth, -1))

@@ -2,7 +2,8 @@
 How far to trust a prediction
 =============================
 
-The standard deviation of each prediction if the same rows were labelled again.
+The standard deviation of each prediction if the same rows were labelled again (the *sandwich* estimate of
+:doc:`/variance`). It leaves out bias.
 """
 
 import matplotlib.pyplot as plt
