@@ -15,7 +15,7 @@ from grbb_ext.costs import FeatureCosts, Ledger, stop_reason
 from grbb_ext.estimators import BoosterAdapter, Job, Task
 from grbb_ext.evaluation import Evaluation, Metric, evaluate
 from grbb_ext.labels import Labels
-from grbb_ext.model_selection import SemiSupervisedSplit
+from grbb_ext.model_selection import folds_of_model
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
 
@@ -196,12 +196,11 @@ class Folds:
             raise ValueError(
                 f"The data set has {n_rows} rows and the objective {obj.n_rows_}. Make both of the same rows."
             )
-        if not isinstance(folds, SemiSupervisedSplit):
-            whole: dict[str, Any] = {"stratify": False} if obj.classes_ is None and isinstance(folds, int) else {}
-            folds = SemiSupervisedSplit(folds, unlabeled=obj.unlabeled_, **whole)
+        classes = obj.classes_ is not None
+        split = folds_of_model(folds, obj.unlabeled_ if classes else np.nan, classes=classes)
         self.obj, self._y = obj, obj.y_
         self.metrics: list[Metric] = metric if isinstance(metric, list) else [metric]
-        self.rows = [(train, np.sort(test)) for train, test in folds.split(None, self._y, groups)]
+        self.rows = [(train, np.sort(test)) for train, test in split.split(None, self._y, groups)]
         self._next = iter(self.rows)
         self._parts: list[tuple[Any, NDArray[Any], GRBBObjective | None]] = []
 

@@ -97,6 +97,7 @@ _INTERNAL = {
     "without_cached",
     "teacher": "TEACHERS Lesson Spread centered_labels finish_targets sharpened shifted simplex spread teach",
     "objective": "Recipe check_raw_scores",
+    "model_selection": "folds_of_model",
     "costs": "Groups Mask check_price shorten unknown_name",
     "forest": "column_categories filled",
     "estimators": "BoosterAdapter Job Task Trained",

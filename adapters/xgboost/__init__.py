@@ -115,7 +115,8 @@ def cv(
     >>> sorted(history), len(history["test-auc-mean"])
     (['test-auc-mean', 'test-auc-std', 'train-auc-mean', 'train-auc-std'], 20)
     """
-    refuse_keywords(keywords, "nfold", "stratified", "shuffle", "metrics", "custom_metric", "fpreproc", "maximize")
+    ours = ("nfold", "stratified", "shuffle", "metrics", "custom_metric", "fpreproc", "maximize", "eval_metric")
+    refuse_keywords({**params, **keywords}, *ours)
     parts = Folds(obj, dtrain.num_row(), folds, groups, metric)
     return xgb.cv(
         {**params, "disable_default_eval_metric": 1},

@@ -4,7 +4,7 @@ from grbb_ext.model_selection._cost_curve import cost_curve, staged_curve
 from grbb_ext.model_selection._curve import CostCurve, CostPoint
 from grbb_ext.model_selection._held_out import HeldOut, held_out_predict
 from grbb_ext.model_selection._scorer import LabeledScorer, labeled_scorer
-from grbb_ext.model_selection._split import SemiSupervisedSplit, share_graph
+from grbb_ext.model_selection._split import SemiSupervisedSplit, folds_of_model, share_graph
 
 __all__ = [
     "CostCurve",
@@ -13,6 +13,7 @@ __all__ = [
     "LabeledScorer",
     "SemiSupervisedSplit",
     "cost_curve",
+    "folds_of_model",
     "held_out_predict",
     "labeled_scorer",
     "share_graph",

@@ -18,7 +18,14 @@ from grbb_ext.costs import FeatureCosts, Ledger, check_price
 from grbb_ext.forest import Forest
 from grbb_ext.model_selection._curve import CostCurve
 from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, take_rows
-from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, known_classes, share_graph
+from grbb_ext.model_selection._split import (
+    SemiSupervisedSplit,
+    copy_model,
+    fit_in_folds,
+    folds_of_model,
+    known_classes,
+    share_graph,
+)
 from grbb_ext.table import column_names
 
 DEFAULT_MUS = (0.0, *(4.0**k for k in range(-5, 5)))
@@ -341,9 +348,9 @@ def _extended(values: list[float], size: int) -> list[float]:
 
 
 def _splitter(cv: Any, unlabeled: Any, random_state: Any, classes: bool) -> Any:
-    if isinstance(cv, int | np.integer):
-        order = {} if random_state is None else {"shuffle": True, "random_state": random_state}
-        return SemiSupervisedSplit(cv, stratify="auto" if classes else False, unlabeled=unlabeled, **order)
-    if random_state is not None:
+    if random_state is not None and not isinstance(cv, int | np.integer):
         raise ValueError("random_state is for a number of folds: set it on the splitter.")
+    if isinstance(cv, int | np.integer | SemiSupervisedSplit):
+        order = {} if random_state is None else {"shuffle": True, "random_state": random_state}
+        return folds_of_model(cv, unlabeled, classes=classes, **order)
     return check_cv(cv)

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._scorer import labeled_rows
-from grbb_ext.model_selection._split import SemiSupervisedSplit, copy_model, fit_in_folds, known_classes, share_graph
+from grbb_ext.model_selection._split import copy_model, fit_in_folds, folds_of_model, known_classes, share_graph
 
 
 class HeldOut(NamedTuple):
@@ -92,10 +92,8 @@ def held_out_predict(
     unlabeled = getattr(model, "unlabeled", np.nan)
     values, labeled = labeled_rows(y, unlabeled)
     classes = known_classes(estimator, values[labeled]) if is_classifier(model) else None
-    stratify: dict[str, Any] = {"stratify": False} if classes is None and isinstance(cv, int) else {}
-    split = cv if isinstance(cv, SemiSupervisedSplit) else SemiSupervisedSplit(cv, unlabeled=unlabeled, **stratify)
     shared = share_graph(model, X)
-    folds = list(split.split(X, y, groups))
+    folds = list(folds_of_model(cv, unlabeled, classes=classes is not None).split(X, y, groups))
     known = {} if classes is None else {"classes": classes}  # a fold may miss some
     found = fit_in_folds(shared, folds, (X, y, sample_weight), known, _predicted, n_jobs)
     rows = np.concatenate([test for _, test in folds])

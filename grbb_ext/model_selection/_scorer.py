@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.metrics import check_scoring, log_loss
 from sklearn.utils.metadata_routing import get_routing_for_object
 
@@ -67,6 +68,8 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
         return values.iloc[rows]
     if hasattr(values, "tocsr"):
         return values.tocsr()[rows]
+    if type(values).__module__.partition(".")[0] == "pyarrow":
+        return values.take(rows)
     return values[rows] if hasattr(values, "__array__") else np.asarray(values)[rows]
 
 
@@ -97,7 +100,9 @@ class LabeledScorer:
         float, or dict of float
             What the scorer returns; higher is better.
         """
-        values, labeled = labeled_rows(y, self._unlabeled)
+        # An estimator of another kind than scikit-learn's does not say what it is.
+        numbers = hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)
+        values, labeled = labeled_rows(y, np.nan if numbers else self._unlabeled)
         rows = np.flatnonzero(labeled)
         if rows.size == 0:
             raise ValueError(
@@ -130,7 +135,7 @@ def labeled_scorer(scoring: Any = None, *, unlabeled: Any = -1) -> LabeledScorer
         As in scikit-learn: the name of a score, a scorer ``(estimator, X, y) -> float``, or several of them. None is
         the estimator's own ``score``. ``"neg_log_loss"`` uses the estimator's classes, so that a fold may miss some.
     unlabeled : object, default=-1
-        The marker in y; NaN and None mark too. Where y holds fractions, only NaN does.
+        The marker in y; NaN and None mark too. For regression only NaN does.
 
     Returns
     -------

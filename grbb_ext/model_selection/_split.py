@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +46,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
         ``StratifiedKFold``, ``KFold``, ``StratifiedGroupKFold`` or ``GroupKFold`` of scikit-learn.
     stratify : bool or "auto", default="auto"
         Whether a number of folds spreads the classes evenly. ``"auto"`` does unless y holds fractions: for regression
-        on whole numbers pass False.
+        on whole numbers pass False, and ``unlabeled=np.nan``.
     n_repeats : int, default=1
         Number of repetitions, each with the rows in another order.
     shuffle : bool, default=False
@@ -53,7 +54,8 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
     random_state : int, RandomState or None, default=None
         Seed of the order. An int gives the same folds each time.
     unlabeled : object, default=-1
-        The marker in y; NaN and None mark too. Where y holds fractions, only NaN does.
+        The marker in y; NaN and None mark too. Where y holds fractions, only NaN does. Functions that get a model take
+        that of the model.
     unlabeled_of_test_groups : {"drop", "keep"}, default="drop"
         What is done with unlabelled rows whose group (patient, query) is tested. ``"drop"`` leaves them out of that
         training fold, so a model is tested on groups that are not in its training rows, as when it is used on new ones.
@@ -206,6 +208,25 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
         stratify = not is_continuous(target) if self.stratify == "auto" else self.stratify
         for _ in range(self.n_repeats):
             yield _folds(int(self.cv), target, groups, stratify, shuffle, seed if shuffle else None)
+
+
+def folds_of_model(cv: Any, unlabeled: Any, *, classes: bool, **settings: Any) -> SemiSupervisedSplit:
+    """Return the splitter for a model whose task and marker are known: those of `cv` do not count.
+
+    Examples
+    --------
+    >>> split = folds_of_model(np.int64(3), np.nan, classes=False)
+    >>> split.stratify, split.unlabeled, folds_of_model(SemiSupervisedSplit(3), "?", classes=True).unlabeled
+    (False, nan, '?')
+    """
+    if isinstance(cv, SemiSupervisedSplit):
+        known = copy(cv)
+        known.unlabeled = unlabeled
+        known.stratify = False if cv.stratify == "auto" and not classes else cv.stratify
+        return known
+    if isinstance(cv, int | np.integer) and not classes:
+        settings["stratify"] = False
+    return SemiSupervisedSplit(cv, unlabeled=unlabeled, **settings)
 
 
 def _among(values: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:

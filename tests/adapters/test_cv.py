@@ -8,7 +8,7 @@ import pytest
 import xgboost as xgb
 from sklearn.datasets import load_wine, make_moons
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold
 
 from grbb_ext import SemiSupervisedSplit, grbb_objective
 from grbb_ext.adapters import lightgbm as lgb_adapter
@@ -102,6 +102,8 @@ def test_wrong_calls():
         xgb_adapter.cv(XGB, xgb.DMatrix(X[:50]), obj=OBJ)
     with pytest.raises(TypeError, match="Use folds="):
         xgb_adapter.cv(XGB, xgb.DMatrix(X), obj=OBJ, nfold=3)
+    with pytest.raises(TypeError, match=r"eval_metric= .*metric="):
+        xgb_adapter.cv({**XGB, "eval_metric": "auc"}, xgb.DMatrix(X), obj=OBJ)
     with pytest.raises(TypeError, match="grbb_objective"):
         lgb_adapter.cv({"objective": "binary"}, lgb.Dataset(X))
     with pytest.raises(ValueError, match="metric must be"):
@@ -116,3 +118,19 @@ def test_lightgbm_makes_bins_as_the_parameters_say():
     made = lgb.Dataset(rows, params={"max_bin": 7}).construct()
     assert few == lgb_adapter.cv(params, made, 5, folds=4)
     assert few != lgb_adapter.cv({**params, "max_bin": 255}, lgb.Dataset(rows), 5, folds=4)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_whole_numbers_of_a_regression_are_no_classes_and_no_markers(library):
+    y = np.where(np.arange(240) % 4 == 0, np.round(2 * X[:, 0]), np.nan)
+    obj = grbb_objective(X, y, loss="squared_error", teacher="graph")
+
+    def history(folds):
+        if library == "lightgbm":
+            return lgb_adapter.cv({**LGB, "objective": obj}, lgb.Dataset(X), 3, folds=folds)
+        return xgb_adapter.cv({"base_score": 0, "nthread": 1}, xgb.DMatrix(X), 3, obj=obj, folds=folds, as_pandas=False)
+
+    expected = history(KFold(3))
+    assert history(3) == expected
+    assert history(np.int64(3)) == expected
+    assert history(SemiSupervisedSplit(3)) == expected

@@ -386,3 +386,13 @@ def test_early_stopping_is_left_to_the_curve():
     ]
     assert_array_equal(curves[0].score, curves[1].score)
     assert curves[1].fit_best(X, Y, 12).n_iter_ == curves[1].best_under(12).n_rounds
+
+
+def test_folds_know_that_a_model_is_a_regression():
+    y = np.where(LABELED, np.round(X[:, 0]) - 13, np.nan)
+    assert (y == -1).any()
+    model = GRBBRegressor(REGRESSORS["lightgbm"], feature_costs=COSTS)
+    number, split = (
+        cost_curve(model, X, y, mus=[0.0], cv=cv, verbose=False).score for cv in (3, SemiSupervisedSplit(3))
+    )
+    assert_array_equal(split, number)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
 from sklearn.base import clone
 from sklearn.datasets import make_moons
-from sklearn.model_selection import LeaveOneOut
+from sklearn.model_selection import KFold, LeaveOneOut
 
 from grbb_ext import GRBBClassifier, GRBBRegressor, SemiSupervisedSplit, share_graph
 from grbb_ext.model_selection import held_out_predict
@@ -74,3 +75,27 @@ def test_a_fitted_model_keeps_its_rounds(by_callback):
     if not by_callback:
         with pytest.raises(ValueError, match=r"without_early_stopping\(\)"):
             held_out_predict(clone(model), X, Y, cv=3)
+
+
+@pytest.mark.parametrize("cv", [3, np.int64(3), SemiSupervisedSplit(3)], ids=["int", "int64", "split"])
+def test_whole_numbers_of_a_regression_are_no_classes_and_no_markers(cv):
+    y = np.where(np.arange(120) % 4 == 0, np.round(2 * X[:, 0]), np.nan)
+    model = GRBBRegressor(LGBMRegressor(n_estimators=5, n_jobs=1, verbosity=-1), n_jobs=1)
+    assert (y == -1).any()
+    expected, found = (held_out_predict(model, X, y, cv=one) for one in (KFold(3), cv))
+    np.testing.assert_array_equal(found.rows, np.flatnonzero(~np.isnan(y)))
+    np.testing.assert_array_equal(found.prediction, expected.prediction)
+
+
+def test_folds_know_the_marker_of_the_model():
+    model = GRBBClassifier(MODEL.estimator, unlabeled="?", n_jobs=1)
+    y, split = np.array(["no", "yes", "?"])[Y], SemiSupervisedSplit(3)
+    found = held_out_predict(model, X, y, cv=split)
+    np.testing.assert_array_equal(found.rows, np.flatnonzero(Y >= 0))
+    assert split.unlabeled == -1
+
+
+def test_tables_and_labels_of_pyarrow():
+    expected = held_out_predict(MODEL, X, Y, cv=3)
+    found = held_out_predict(MODEL, pa.table({"a": X[:, 0], "b": X[:, 1]}), pa.array(Y), cv=3)
+    np.testing.assert_array_equal(found.prediction, expected.prediction)

@@ -41,13 +41,22 @@ def test_it_is_the_score_of_the_labeled_rows(scoring, seed, share):
 
 
 @pytest.mark.parametrize("unlabeled", [-1, np.nan])
-def test_regression_leaves_out_missing_values_only(unlabeled):
-    y = X[:, 3].copy()
+@pytest.mark.parametrize("decimals", [0, 1])
+def test_regression_leaves_out_missing_values_only(unlabeled, decimals):
+    y = X[:, 3].round(decimals)
     y[::3] = np.nan
     y[1] = -1.0
     keep = ~np.isnan(y)
     expected = get_scorer("neg_mean_squared_error")(REGRESSION, X[keep][:, :2], y[keep])
     assert labeled_scorer("neg_mean_squared_error", unlabeled=unlabeled)(REGRESSION, X[:, :2], y) == expected
+
+
+def test_an_estimator_that_is_not_of_scikit_learn():
+    class Zero:
+        def score(self, X, y):
+            return np.mean(np.asarray(y) == 0)
+
+    assert labeled_scorer()(Zero(), [[0.0], [1.0], [2.0]], [0, -1, 1]) == 0.5
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, sp.csr_matrix, list])
