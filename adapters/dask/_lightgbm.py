@@ -93,7 +93,7 @@ def train_lightgbm(
         raise ValueError(f"objective={params['objective']!r}, but the loss is {objective!r}: take it out of params.")
     start = time.perf_counter()
     # Scores start at 0, as with the objective on one machine, and not at the mean of the targets.
-    chosen = {"boost_from_average": False, **params, "objective": objective, "n_estimators": num_boost_round}
+    chosen = {"boost_from_average": False, "n_estimators": num_boost_round, **params, "objective": objective}
     rows, columns = prepared.data["data"], [prepared.data["label"], prepared.data.get("weight")]
     if isinstance(rows, da.Array):  # LightGBM wants all of one kind
         columns = [None if column is None else column.to_dask_array(prepared.parts.lengths) for column in columns]

@@ -88,6 +88,10 @@ class XGBoostAdapter(WrappedBooster):
             miser = GreedyMiser(job.costs, gradients, dtrain, mu=job.mu, budget=job.budget)
             callbacks.append(miser)
         history: dict[str, dict[str, list[float]]] = {}
+        # Read anew: a copy would go on with the random numbers of the model, wherever these are.
+        before = None if job.init_model is None else self.from_bytes(self.to_bytes(job.init_model), None)
+        if before is not None:
+            before.set_attr(best_iteration=None, best_score=None)  # of an early stop that is over
         booster = xgb.train(
             params,
             dtrain,
@@ -98,9 +102,9 @@ class XGBoostAdapter(WrappedBooster):
             callbacks=callbacks,
             evals_result=history,
             verbose_eval=False,
-            xgb_model=job.init_model,
+            xgb_model=before,
         )
-        n_before = 0 if job.init_model is None else job.init_model.num_boosted_rounds()
+        n_before = 0 if before is None else before.num_boosted_rounds()
         return _finish(booster, n_before + n_rounds, miser, history)
 
     def raw_scores(

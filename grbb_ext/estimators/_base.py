@@ -440,6 +440,12 @@ class GRBBModel(SavedModel):
         check_is_fitted(self, "booster_")
         if self.feature_costs is None:
             raise ValueError("on_demand needs to know which feature needs which source: pass feature_costs= and fit.")
+        early_exit, side = settings.get("early_exit"), "decision_threshold" in settings
+        if self._task == "regression" and early_exit is not None and not (early_exit == "decision" and side):
+            raise ValueError(
+                "early_exit stops where the class is certain or probable. Leave it out for regression, or pass "
+                "early_exit='decision' and the decision_threshold= whose side is asked for."
+            )
         costs, schema = self._bind_costs(), self._schema or Schema()
         known = {costs.features[j]: names for j, names in schema.categories.items()}
         settings = {"categories": known, "classes": getattr(self, "classes_", None)} | settings

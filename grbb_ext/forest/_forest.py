@@ -89,6 +89,8 @@ class Forest:
     averaged : bool
         Whether the library divides raw scores by the number of rounds before it turns them into predictions (LightGBM's
         ``boosting="rf"``). Raw scores themselves are sums, there and here.
+    objective : str
+        The loss, as the library's file names it.
     categories : mapping of int to tuple
         Category names of pandas columns, in the order of their codes: by column (XGBoost), or by position among the
         categorical columns (LightGBM). Empty where the names cannot be read: before 3.4 XGBoost damages names that are
@@ -131,6 +133,7 @@ class Forest:
     library: Library
     missing: float = np.nan
     averaged: bool = False
+    objective: str = ""
     categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -83,6 +83,7 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
         "categories": _read_categories(text),
         "library": "lightgbm",
         "averaged": "average_output" in header,
+        "objective": header.get("objective", ""),
     }
 
 

@@ -165,6 +165,7 @@ def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dic
         "feature_names": tuple(learner.get("feature_names", [])) or None,
         "categories": _read_categories(model.get("cats", {}), tuple(document.get("version", ()))),
         "library": "xgboost",
+        "objective": str(learner["objective"]["name"]),
     }
 
 

@@ -75,7 +75,8 @@ class OnDemandPredictor:
     categories : mapping from feature to sequence, default=None
         Categories of columns in the order of their codes. None takes those that the forest has.
     classes : array-like of shape (K,), default=None
-        The classes of the model, for ``predictions`` and ``probabilities`` of the result.
+        The classes of the model, for ``predictions`` and ``probabilities`` of the result. Refused, as a probability is
+        as `early_exit`, where probabilities are not the logistic function or the softmax of raw scores.
         :meth:`GRBBClassifier.on_demand <grbb_ext.estimators.GRBBClassifier.on_demand>` passes both.
     verbose : bool, default=True
         Draw a progress bar if prediction takes more than a few seconds.
@@ -144,6 +145,12 @@ class OnDemandPredictor:
             raise ValueError(
                 f"classes has {self._classes.size} entries, but the forest has {self.forest.n_outputs} outputs. Pass "
                 "those of the model, in the order of its scores."
+            )
+        link, by_probability = _other_link(self.forest), self.early_exit not in (None, "decision")
+        if (link and by_probability) or ((link or self.forest.averaged) and self.classes is not None):
+            raise ValueError(
+                f"The probabilities of this model ({link or 'averaged trees'}) are not the logistic function or the "
+                "softmax of its raw scores. Leave classes= and a probability as early_exit= out."
             )
         self._unseen: Unseen = "error" if self.forest.library == "xgboost" else "missing"
         self._check_callables()
@@ -293,3 +300,11 @@ class OnDemandPredictor:
         if np.isnan(budget).any() or (budget < 0).any():
             raise ValueError("budget_per_row must be at least 0.")
         return np.broadcast_to(budget, (n,)).copy()
+
+
+def _other_link(forest: Forest) -> str:
+    """Return the loss of a model whose probabilities come neither by the logistic function nor by a softmax."""
+    words = forest.objective.split()
+    other = {"multiclassova", "binary:hinge"} & set(words)
+    scaled = any(word.startswith("sigmoid:") and float(word[8:]) != 1 for word in words)
+    return forest.objective if other or scaled else ""

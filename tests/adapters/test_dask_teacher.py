@@ -268,6 +268,13 @@ class TestLightGBM:
         assert np.corrcoef(predicted, frame["a"])[0, 1] > 0.9
         assert_array_equal(predict(client, model["booster"], rows).compute(), predicted)
 
+    @pytest.mark.parametrize("rounds", [{"n_estimators": 3}, {"num_iterations": 3}])
+    def test_rounds_among_the_parameters(self, client, rounds):
+        frame, _ = table()
+        rows = dd.from_pandas(frame[list("abd")], npartitions=3)
+        model = train_lightgbm(client, OF_LIGHTGBM | rounds, rows, frame["y"].to_numpy())
+        assert model["booster"].current_iteration() == 3
+
     @pytest.mark.parametrize(
         ("given", "message"),
         [

@@ -109,3 +109,24 @@ def test_what_cannot_be_continued(classifier, regressor, library, moons):
     another = wrapped.XGBClassifier() if other == "xgboost" else wrapped.LGBMClassifier()
     with pytest.raises(ValueError, match=f"init_model is one of {library}, but estimator is one of {other}"):
         GRBBClassifier(another).fit(X, y, init_model=first)
+
+
+def test_an_early_stop_of_the_first_model_is_over(classifier, moons):
+    X, truth, y = moons
+    first = GRBBClassifier(classifier(n_estimators=100, early_stopping_rounds=2))
+    first.fit(X[:150], y[:150], eval_set=[(X[150:], truth[150:])])
+    model = GRBBClassifier(classifier(n_estimators=7)).fit(X[:150], y[:150], init_model=first)
+    assert model.n_iter_ == model.forest_.n_trees == first.n_iter_ + 7
+    assert model.stop_reason_ == f"All {model.n_iter_} rounds were run."
+    assert "was the best" in first.stop_reason_
+
+
+def test_a_loaded_model_goes_on_as_the_fitted_one(classifier, library, moons, tmp_path):
+    X, _, y = moons
+    chance = {"n_estimators": 4, "subsample": 0.5, "random_state": 0}
+    chance |= {"subsample_freq": 1} if library == "lightgbm" else {}
+    first = GRBBClassifier(classifier(**chance)).fit(X, y)
+    first.save(tmp_path / "first")
+    loaded = grbb_ext.load(tmp_path / "first")
+    fitted, again = (GRBBClassifier(classifier(**chance)).fit(X, y, init_model=one) for one in (first, loaded))
+    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))

@@ -201,3 +201,15 @@ def test_wrong_categories_and_classes(model):
         model.on_demand(sources(), categories={"colour": ["blue"]})
     with pytest.raises(ValueError, match="classes has 3 entries, but the forest has 1 outputs"):
         model.on_demand(sources(), classes=["a", "b", "c"])
+
+
+def test_a_regression_has_no_class_that_could_be_certain():
+    y = np.where(np.arange(N) < 150, FRAME["size"], np.nan)
+    model = GRBBRegressor(LGBMRegressor(n_estimators=5, n_jobs=1), rule="labeled", feature_costs=COSTS).fit(FRAME, y)
+    for early_exit in ("decision", 0.9):
+        with pytest.raises(ValueError, match="Leave it out for regression"):
+            model.on_demand(sources(), early_exit=early_exit)
+    with pytest.raises(ValueError, match="Leave it out for regression"):
+        model.on_demand(sources(), early_exit=0.9, decision_threshold=0.5)
+    above = model.on_demand(sources(), early_exit="decision", decision_threshold=0.5, verbose=False).predict(IDS, FRAME)
+    np.testing.assert_array_equal(above.raw_scores > 0.5, model.predict(FRAME) > 0.5)

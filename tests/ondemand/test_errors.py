@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from functools import partial
+
+import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost as xgb
 
 from grbb_ext import FeatureCosts, FetchError, Forest, OnDemandPredictor
 from grbb_ext.forest import Tree
@@ -217,6 +221,33 @@ def test_what_derive_gets():
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         OnDemandPredictor(FOREST, COSTS, good(), **options)
+
+
+@pytest.mark.parametrize(
+    ("params", "averaged"),
+    [
+        ({"objective": "binary", "sigmoid": 2.0}, False),
+        ({"objective": "multiclassova", "num_class": 3}, False),
+        ({"objective": "binary", "boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}, True),
+        ({"objective": "binary:hinge"}, False),
+    ],
+)
+def test_probabilities_that_are_no_logistic_function_are_refused(params, averaged):
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = (X[:, 0] > 0) * 1.0 + (params.get("num_class") == 3) * (X[:, 1] > 0)
+    if params["objective"] == "binary:hinge":
+        booster = xgb.train({**params, "nthread": 1}, xgb.DMatrix(X, y), 4)
+    else:
+        booster = lgb.train({**params, "verbosity": -1, "num_threads": 1}, lgb.Dataset(X, y), 4)
+    forest, fetch = Forest.from_booster(booster), {j: lambda rows, j=j: X[rows, j] for j in range(2)}
+    make = partial(OnDemandPredictor, forest, FeatureCosts([1.0, 1.0]), fetch, verbose=False)
+    with pytest.raises(ValueError, match=r"are not the logistic function.*Leave classes="):
+        make(classes=np.arange(max(forest.n_outputs, 2)))
+    if not averaged:
+        with pytest.raises(ValueError, match=r"Leave .* a probability as early_exit= out"):
+            make(early_exit=np.float32(0.9))
+    finished = make(early_exit=0.999 if averaged else "decision").predict(np.arange(120))
+    assert set(finished.status) <= {"finished", "confident", "decided"}
 
 
 def test_wrong_callables():
