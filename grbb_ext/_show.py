@@ -1,9 +1,10 @@
-"""Small tables for people: as text in a terminal, as HTML in a notebook or a report."""
+"""Small tables for people: as text in a terminal, as HTML in a notebook or a report; and axes for pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,22 @@ def small_number(value: float) -> str:
     ('0.12', '0.000047', '0')
     """
     return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+
+
+def check_matplotlib() -> None:
+    """Say how to install matplotlib where it is missing."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Pictures need matplotlib: pip install 'grbb_ext[plot]'.") from error
+
+
+def new_axes(width: float, height: float) -> Any:
+    """Return the axes of a new figure."""
+    check_matplotlib()
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def _is_number(text: str) -> bool:

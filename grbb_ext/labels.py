@@ -85,9 +85,10 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = -1) -> NDArray[np.bool_]:
     """
     values = np.asarray(y)
     if values.dtype.kind == "O":
-        return np.array([v is None or v != v or _same(v, unlabeled) for v in values], dtype=bool)
+        return np.array([v is None or _is_na(v) or v != v or _same(v, unlabeled) for v in values], dtype=bool)
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-    if values.dtype.kind in ("i", "u", "f", np.asarray(unlabeled).dtype.kind):
+    kinds = {values.dtype.kind, np.asarray(unlabeled).dtype.kind}
+    if len(kinds) == 1 or kinds <= set("iuf"):
         missing |= np.asarray(values == unlabeled, dtype=bool)
     return missing
 
@@ -105,6 +106,11 @@ def plain_array(labels: NDArray[Any]) -> NDArray[Any]:
     if len({type(label) for label in labels}) > 1:
         raise ValueError("y mixes labels of different types. Use one type for all classes.")
     return np.array(labels.tolist())
+
+
+def _is_na(value: Any) -> bool:
+    """Tell whether a value is pandas' NA, which is equal to nothing and no truth value."""
+    return type(value).__name__ == "NAType"
 
 
 def _same(value: Any, marker: Any) -> bool:
@@ -202,7 +208,7 @@ def _require_labels(labeled: NDArray[np.intp], marks: str) -> None:
 
 
 def _check_classes(classes: ArrayLike, unlabeled: Any) -> NDArray[Any]:
-    known = np.asarray(classes)
+    known = np.sort(list(classes)) if isinstance(classes, set | frozenset) else np.asarray(classes)
     if known.ndim != 1 or known.size < 2 or np.unique(known).size != known.size:
         raise ValueError(f"classes must list at least two different labels, got {known.tolist()}.")
     if known.dtype.kind == "f" and np.isnan(known).any():
@@ -327,6 +333,9 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
     values = np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.array(y, dtype=object)
+    if values.dtype.kind == "O":
+        values = values.copy()
+        values[np.asarray(np.frompyfunc(_is_na, 1, 1)(values), dtype=bool)] = None
     try:
         values = column_or_1d(values, warn=True)
     except ValueError as error:
@@ -367,13 +376,27 @@ def read_classes(y: Any, unlabeled: Any, name: str, classes: ArrayLike | None = 
 
 
 def check_text(labels: NDArray[Any], unlabeled: Any, *also: str) -> None:
-    """Refuse labels that are the marker turned into text, or one of the texts in `also`."""
+    """Refuse labels that are the marker turned into text or into a number, or one of the texts in `also`."""
+    number = _as_number(unlabeled)
+    if number is not None and is_unlabeled(labels, number).any():
+        raise ValueError(
+            f"y holds the number {unlabeled}, but the marker of unlabelled rows is the text {unlabeled!r}. Pass "
+            f"unlabeled={unlabeled}."
+        )
     for text in also if isinstance(unlabeled, str) else (str(unlabeled), *also):
         if labels.dtype.kind in "OU" and (labels == text).any():
             raise ValueError(
                 f"y holds the text {text!r}, but the marker of unlabelled rows is {unlabeled!r}. Pass "
                 f"unlabeled={text!r}, or a list that keeps numbers and text apart."
             )
+
+
+def _as_number(text: Any) -> float | None:
+    """Return the number that a text is; None for other text, and for what is no text."""
+    try:
+        return float(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def read_numbers(y: Any, name: str) -> NDArray[np.float64]:

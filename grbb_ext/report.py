@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score, roc_auc_score
 
-from grbb_ext._show import html_table
+from grbb_ext._show import check_matplotlib, html_table
 from grbb_ext.model_selection import CostCurve, HeldOut, held_out_predict
 from grbb_ext.persistence import versions_of
 from grbb_ext.plotting import CostCurveDisplay, EvidenceDisplay
@@ -65,6 +65,7 @@ def write_report(
     """
     if curve is not None and not isinstance(curve, CostCurve):
         raise TypeError(f"curve must be what cost_curve returned, got {type(curve).__name__}.")
+    check_matplotlib()
     obj = model.objective_
     if X is not None and np.shape(X)[0] != obj.n_rows_:
         raise ValueError(f"X has {np.shape(X)[0]} rows, but the model was fitted to {obj.n_rows_}. Pass the same rows.")

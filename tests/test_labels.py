@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from grbb_ext.labels import read_labels
+from grbb_ext.labels import is_unlabeled, read_labels
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,11 @@ def test_another_marker():
 
 
 def test_regression():
-    labels = read_labels([1.5, np.nan, -1], "squared_error", None, -1)
-    assert_array_equal(labels.labeled, [0, 2])
-    assert_array_equal(labels.targets, [1.5, -1])
-    assert labels.classes is None
+    for y in ([1.5, np.nan, -1], [1.5, pd.NA, -1]):
+        labels = read_labels(y, "squared_error", None, -1)
+        assert_array_equal(labels.labeled, [0, 2])
+        assert_array_equal(labels.targets, [1.5, -1])
+        assert labels.classes is None
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_regression():
         ([0, 1, 2], {"loss": "logistic"}, "for two classes, y has 3"),
         ([0.5, 1.5, -1], {}, "loss='squared_error'"),
         ([[0, 1]], {}, "one-dimensional"),
+        ({0, 1}, {}, "one-dimensional"),
         ([0, 1], {"loss": "hinge"}, "loss must be"),
         ([0, 1], {"classes": [0]}, "at least two different"),
         ([0, 1], {"classes": [0, 0]}, "at least two different"),
@@ -85,6 +87,10 @@ def test_one_class_is_allowed_where_the_others_are_named():
         ([np.int64(0), np.int64(1), np.int64(-1), None], -1),
         ([0, 1, -1, None], np.int64(-1)),
         ([np.str_("a"), np.str_("b"), np.str_("?"), None], "?"),
+        ([0, 1, pd.NA, -1], -1),
+        (np.array(["a", "b", pd.NA, "?"], dtype=object), "?"),
+        (pd.Series([0, 1, pd.NA, None], dtype="Int64"), pd.NA),
+        ([0, 1, pd.NA, None], pd.NA),
     ],
 )
 def test_the_marker_is_no_class_in_any_type(y, unlabeled):
@@ -95,3 +101,25 @@ def test_the_marker_is_no_class_in_any_type(y, unlabeled):
 
 def test_true_is_not_the_marker_one():
     assert read_labels(np.array([True, False, None], dtype=object), unlabeled=1).labeled.tolist() == [0, 1]
+    assert read_labels([0, 1, 2], unlabeled=True).labeled.tolist() == [0, 1, 2]
+
+
+def test_na_marks_nothing_where_nothing_is_missing():
+    assert read_labels([0, 1, 0], unlabeled=pd.NA).labeled.tolist() == [0, 1, 2]
+    assert is_unlabeled([0, pd.NA, 1], pd.NA).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("y", "unlabeled"),
+    [([0, 1, -1], "-1"), ([0.0, 1.0, -1.0], "-1"), ([0, 1, 1_000_000], "1000000"), ([0, 1, -1, None], "-1.0")],
+)
+def test_a_marker_that_is_text_where_labels_are_numbers(y, unlabeled):
+    with pytest.raises(ValueError, match=f"y holds the number {unlabeled}.*Pass unlabeled={unlabeled}"):
+        read_labels(y, unlabeled=unlabeled)
+    assert read_labels(y, unlabeled="?", classes=[*{one for one in y if one is not None}]).labeled.tolist() == [0, 1, 2]
+
+
+def test_a_set_of_classes_is_sorted():
+    assert read_labels(["b", None, "a"], classes={"c", "b", "a"}).classes.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="outside the classes"):
+        read_labels([1, 0], classes={1, "0"})

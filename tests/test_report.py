@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.datasets import load_wine, make_moons
 
-from grbb_ext import GRBBClassifier, GRBBRegressor, KNNGraph
+from grbb_ext import EvidenceDisplay, GRBBClassifier, GRBBRegressor, KNNGraph
 from grbb_ext.model_selection import held_out_predict
 
 BOOSTER = LGBMClassifier(n_estimators=4, n_jobs=1, verbosity=-1)
@@ -142,3 +143,18 @@ def test_weights_of_rows_count_in_the_folds(tmp_path):
     assert f"{-np.log(likelihood).mean():.2f}" in text["Expected quality"]
     plain = held_out_predict(model, X, Y, cv=3).prediction
     assert not np.array_equal(plain, held.prediction)
+
+
+def test_pictures_without_matplotlib_say_what_to_install(tmp_path, monkeypatch):
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
+    plan = model.plan_labels(3, 1.0)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for draw in (
+        plan.plot,
+        lambda: EvidenceDisplay.from_estimator(model),
+        lambda: model.report(tmp_path / "a.html", X),
+    ):
+        with pytest.raises(ImportError, match=r"grbb_ext\[plot\]"):
+            draw()
+    assert not list(tmp_path.iterdir())

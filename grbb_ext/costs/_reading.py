@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from os import PathLike
 from typing import Any, TextIO, TypeAlias
 
@@ -184,10 +185,12 @@ def read_csv(path_or_buffer: str | PathLike[str] | TextIO) -> tuple[dict[str, li
     {'A': 2.1, 'chol': 5.17, 'fbs': 3.1}
     """
     if isinstance(path_or_buffer, (str, PathLike)):
-        with open(path_or_buffer, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    else:
-        rows = list(csv.DictReader(path_or_buffer))
+        with open(path_or_buffer, newline="", encoding="utf-8") as file:
+            return read_csv(file)
+    rest = iter(path_or_buffer)
+    lines = chain([next(rest, "").removeprefix("\ufeff")], rest)  # spreadsheets begin with a mark of byte order
+    names = [name.strip() for name in next(csv.reader(lines), [])]
+    rows = list(csv.DictReader(lines, names))
     if not rows:
         raise ValueError("The cost table has no rows: it needs a header 'feature,cost' and a line for each feature.")
     header = [name for name in rows[0] if name is not None]

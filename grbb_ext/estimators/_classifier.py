@@ -190,7 +190,8 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         GRBBClassifier
             Itself.
         """
-        known = None if classes is None else np.sort(np.asarray(classes), axis=-1)
+        listed = list(classes) if isinstance(classes, set | frozenset) else classes
+        known = None if listed is None else np.sort(np.asarray(listed), axis=-1)
         if init_model is not None and hasattr(init_model, "classes_"):
             if known is not None and known.tolist() != init_model.classes_.tolist():
                 raise ValueError(f"init_model has the classes {init_model.classes_.tolist()}, got {known.tolist()}.")

@@ -114,7 +114,10 @@ class Recipe:
         if lam is not None:
             rule = rule.replace(lam=lam)
         if isinstance(rule, Laplacian) and rule.lam == 0:
-            raise ValueError("rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored.")
+            raise ValueError(
+                "rule='laplacian' needs lam > 0: with lam=0 the unlabelled rows are ignored. Pass "
+                "rule=Laplacian(lam=0.1)."
+            )
         if isinstance(rule, Corrected) and rule.newton and not propagation.made.stochastic:
             raise ValueError(
                 f"rule='corrected' propagates curvatures, which {propagation.kind!r} can turn negative. "

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from grbb_ext._options import one_of
+from grbb_ext._show import new_axes
 from grbb_ext.model_selection import CostCurve, cost_curve, staged_curve
 
 Axis = Literal["cost", "rounds"]
@@ -28,10 +29,7 @@ class Display:
 
     def _open(self, ax: Any, width: float, height: float) -> Any:
         """Keep the axes and their figure; None makes a figure of this size."""
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        ax = new_axes(width, height) if ax is None else ax
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 

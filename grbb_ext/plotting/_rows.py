@@ -202,7 +202,8 @@ class PropagationDisplay(Display):
             Drawn.
         """
         check_is_fitted(estimator)
-        return cls.from_objective(estimator.objective_, X, **keywords)
+        rows = None if X is None else estimator.read_rows(X)
+        return cls.from_objective(estimator.objective_, rows, **keywords)
 
     def plot(self, ax: Any = None, *, cmap: Any = None, **keywords: Any) -> PropagationDisplay:
         """Draw.
@@ -239,7 +240,9 @@ class PropagationDisplay(Display):
         self.labeled_ = ax.scatter(x[at], y[at], c=mark[at], **scale, **_MARK)
         self.colorbar_ = None
         if self.value.ndim == 1:
-            toward = "" if self.classes is None else f", towards {self.classes[0]} (-) or {self.classes[1]} (+)"
+            toward = (
+                "" if self.classes is None else ",\ntowards {:.20} (-) or {:.20} (+)".format(*map(str, self.classes))
+            )
             self.colorbar_ = ax.figure.colorbar(self.points_, ax=ax, label=f"step that the next tree learns{toward}")
         elif self.classes is not None and len(palette) <= _KEYS:
             for name, shade in zip(self.classes, palette, strict=True):

@@ -72,7 +72,8 @@ class GraphNodes(Nodes):
 
     A row finds its candidates among the nodes by distance. It weighs k of them as the plain graph would, and, where
     the graph is refined, k as the re-ranked one would (:func:`grbb_ext.graph.edge_weights`); the mean of both, divided
-    by its sum, is its row of Z. A row that equals a node has weight 1 on that node.
+    by its sum, is its row of Z. A row that equals unlabelled nodes is the mean of these; one that equals labelled nodes
+    alone is weighed as any other, for a label is no prediction.
 
     Attributes
     ----------
@@ -104,6 +105,11 @@ class GraphNodes(Nodes):
     def _index(self) -> NodeIndex:
         k = min(self.spec.n_found, self.points.shape[0])
         return NodeIndex(self.points, k, self.spec.metric, self.spec.method, self.n_jobs)
+
+    @cached_property
+    def _is_free(self) -> NDArray[np.bool_]:
+        """Which nodes have a prediction, and no label."""
+        return ~np.isin(np.arange(self.operator.n_rows), self.operator.labeled)
 
     def nearest(self, table: Table) -> tuple[Index, NDArray[np.float32]]:
         """Find the nodes of any rows, with the precision of :func:`hang`; see :meth:`Nodes.nearest`."""
@@ -139,7 +145,9 @@ class GraphNodes(Nodes):
         # Distances of a search may miss 0 by rounding.
         first = nodes[:, 0]
         same = distance[:, 0] == 0 if sp.issparse(points) else (points == self.points[first]).all(axis=1)
-        _give_all(weight, same)
+        equal = (distance == distance[:, :1]) & same[:, None] & self._is_free[nodes]
+        found = equal.any(axis=1)
+        weight[found] = equal[found] / equal[found].sum(axis=1, keepdims=True)
         return nodes, weight
 
     def all_rows(self, prepared: PreparedGraph, nodes: Index) -> sp.csr_array:
@@ -154,7 +162,7 @@ class GraphNodes(Nodes):
             found, weight = self.weigh(points[block], table.take(block))
             is_node = number[block] >= 0
             found[is_node, 0] = number[block][is_node]
-            _give_all(weight, is_node)
+            weight[is_node] = np.eye(1, weight.shape[1])
             Z = node_matrix(found, weight.astype(np.float32), n_nodes)
             Z.eliminate_zeros()
             return Z
@@ -164,12 +172,6 @@ class GraphNodes(Nodes):
         return sp.csr_array(sp.vstack(in_threads(block_of, blocks, description="neighbours of other rows", **settings)))
 
     __getstate__ = without_cached  # an index is made again when needed
-
-
-def _give_all(weight: NDArray[np.float64], rows: NDArray[np.bool_]) -> None:
-    """Give some rows weight 1 on the first of their nodes, in place."""
-    weight[rows] = 0.0
-    weight[rows, 0] = 1.0
 
 
 def nodes_of(prepared: PreparedGraph, operator: Propagation, ranking: Ranking | None = None) -> GraphNodes | None:

@@ -149,7 +149,14 @@ class EstimatorExpert:
         known = plain_array(labels.y[labels.labeled])
 
         def fitted(chosen: Index) -> Any:
-            return clone(estimator).fit(rows.take(chosen).native(), known[chosen])
+            try:
+                return clone(estimator).fit(rows.take(chosen).native(), known[chosen])
+            except ValueError as error:
+                numbered = labels.classes is None or labels.classes.tolist() == list(range(labels.classes.size))
+                way_out = "It gets classes as they are in y: number them 0, 1, ... if it takes nothing else."
+                raise ValueError(
+                    f"The expert {name} cannot be fitted: {error}{'' if numbered else ' ' + way_out}"
+                ) from error
 
         def predict(train: Index, test: Index) -> Floats:
             return _predicted(fitted(order[train]), rows.take(order[test]), labels)

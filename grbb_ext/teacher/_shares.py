@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,8 @@ def class_shares(class_prior: Any, table: Table | None, labels: Labels) -> Float
             raise ValueError("class_prior='unlabeled' compares rows of X: pass X, or the share of each class.")
         return matched_shares(table, labels)
     classes = labels.classes.tolist()
-    if isinstance(class_prior, Mapping):
+    if hasattr(class_prior, "items"):  # a dict or a pandas Series
+        class_prior = dict(class_prior.items())
         if set(class_prior) != set(classes):
             raise ValueError(
                 f"class_prior names {sorted(class_prior, key=str)}; the classes are {classes}. Name each once."

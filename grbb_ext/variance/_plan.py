@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grbb_ext._show import Shown, small_number
+from grbb_ext._show import Shown, new_axes, small_number
 from grbb_ext.labels import is_unlabeled
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.variance._information import lam_in_use
@@ -100,10 +101,7 @@ class LabelPlan(Shown):
         matplotlib.axes.Axes
             The axes.
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        ax = new_axes(6, 4) if ax is None else ax
         for i, curve in enumerate(self.curves):
             name = "forecast" if curve.feature_budget is None else f"budget {curve.feature_budget:g}"
             (line,) = ax.plot(
@@ -200,6 +198,8 @@ def plan_labels(
         raise ValueError(f"money must buy at least one label at {price:g}, got {money!r}.")
     if y_valid is not None and train is None:
         raise ValueError("y_valid is compared with the scores that train= returns: pass train= too.")
+    if y_valid is not None and obj.classes_ is None:
+        raise ValueError("y_valid is for the accuracy of classes. Leave it out for regression.")
     by_budget: dict[Any, ArrayLike] = (
         dict(sorted(raw_scores.items())) if isinstance(raw_scores, Mapping) else {None: raw_scores}
     )
@@ -258,8 +258,9 @@ def _recommend(curves: list[LabelCurve], price: float, share: float, money: floa
     gained = (curve.variance[0] - curve.variance[1:]) / total
     count = int(np.argmax(gained >= share - 1e-12)) + 1
     limited = ""
-    if money is not None and count * price > money:
-        count = int(money // price)
+    # As written: 0.3 pays for three of 0.1.
+    if money is not None and count * Decimal(str(price)) > Decimal(str(money)):
+        count = int(Decimal(str(money)) // Decimal(str(price)))
         limited = f" (all that {money:g} buys)"
     with_budget = "" if curve.feature_budget is None else f" at a feature budget of {curve.feature_budget:g}"
     return count, (

@@ -69,6 +69,14 @@ def test_file_and_settings(tmp_path) -> None:
     assert FeatureCosts.from_csv(str(path), default=2.0, per_tree=0.1).default == 2.0
 
 
+@pytest.mark.parametrize("head", ["\ufefffeature,cost", '\ufeff"feature","cost"', "feature, cost"])
+def test_headers_as_programs_write_them(tmp_path, head) -> None:
+    path = tmp_path / "costs.csv"
+    path.write_text(f"{head}\na,2\n", encoding="utf-8")
+    with open(path, encoding="utf-8") as file:
+        assert FeatureCosts.from_csv(file) == FeatureCosts.from_csv(path) == FeatureCosts({"a": 2.0})
+
+
 def test_a_group_bought_whole_by_its_first_price_has_one_source() -> None:
     costs = read("feature,cost,discount_cost,group\ng1,3,0,gist\ng2,3,0,gist\nfree,0,,\n")
     assert costs.sources == ("gist", "free")

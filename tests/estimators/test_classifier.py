@@ -181,3 +181,10 @@ def test_importances_add_up_to_one(classifier, library, moons):
     importances = GRBBClassifier(classifier(importance_type=kind)).fit(X, y).feature_importances_
     assert importances[2] == 0
     assert importances.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("make", [set, frozenset])
+def test_classes_may_be_a_set(classifier, moons, make):
+    X, _, y = moons
+    model = GRBBClassifier(classifier(n_estimators=2)).fit(X, y, classes=make([7, 1, 0]))
+    assert model.classes_.tolist() == [0, 1, 7]

@@ -174,7 +174,7 @@ def test_wrong_scores_of_several_classes(scores, message):
         ({"preset": "paper", "rule": "targets"}, "preset='paper' means rule='paper'"),
         ({"preset": "paper", "propagation": "smooth"}, "preset='paper' means propagation='harmonic'"),
         ({"preset": "paper", "rule": Targets()}, "preset='paper' means rule='paper'"),
-        ({"rule": "laplacian"}, "needs lam > 0"),
+        ({"rule": "laplacian"}, r"needs lam > 0.*rule=Laplacian\(lam=0\.1\)"),
         ({"rule": "corrected", "propagation": "smooth"}, "Use propagation='nonlocal'.*hessian='unit'"),
         ({"rule": "corrected", "propagation": "poisson"}, "which 'poisson' can turn negative"),
         ({"rule": "paper", "teacher": "graph"}, "rule='paper' has no teacher"),

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from xgboost import XGBClassifier
 
 from grbb_ext import GRBBClassifier, PropagationDisplay, VarianceDisplay, grbb_objective
 
@@ -166,3 +167,26 @@ def test_weights_do_not_change_the_targets():
     obj = grbb_objective(rows, y, sample_weight=rng.uniform(0.1, 8, 80))
     display = PropagationDisplay.from_objective(obj, rows, raw_scores=rng.normal(size=(80, 3)))
     np.testing.assert_array_equal(display.value, obj.targets_)
+
+
+def test_an_estimator_draws_rows_as_it_reads_them():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(80, 2)), rng.integers(0, 3, 80)])
+    rows[::9, 0] = -999.0
+    y = np.where(np.arange(80) < 30, rows[:, 1] > 0, -1)
+    booster = XGBClassifier(n_estimators=2, n_jobs=1, missing=-999.0)
+    model = GRBBClassifier(booster, categorical_features=[2]).fit(rows, y)
+    frame = pd.DataFrame(np.where(rows == -999.0, np.nan, rows), columns=list("abc"))
+    expected = PropagationDisplay.from_objective(model.objective_, frame.astype({"c": "category"}))
+    assert_allclose(PropagationDisplay.from_estimator(model, rows).coordinates, expected.coordinates)
+
+
+def test_long_names_of_classes_fit_beside_the_colours():
+    names = np.array(["no sign of the illness at all", "the illness itself"])
+    y = [names[0], None, None, None, None, names[1]]
+    display = PropagationDisplay.from_objective(grbb_objective(None, y, graph=PATH), LINE)
+    label = display.colorbar_.ax.get_ylabel()
+    assert label.endswith("towards no sign of the illne (-) or the illness itself (+)")
+    display.figure_.canvas.draw()
+    box = display.colorbar_.ax.yaxis.label.get_window_extent()
+    assert 0 <= box.y0 < box.y1 <= display.figure_.bbox.height

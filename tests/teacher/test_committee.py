@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
+from xgboost import XGBClassifier
 
 from grbb_ext import GraphWarning, KNNGraph, Smooth, Targets, grbb_objective, knn_graph
 from grbb_ext.labels import read_labels
@@ -296,6 +297,17 @@ def test_an_expert_sees_the_frame_that_was_passed():
 def test_experts_that_are_none(expert, error, message):
     with pytest.raises(error, match=message):
         grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=["graph", expert])
+
+
+@pytest.mark.filterwarnings("ignore::grbb_ext.GraphWarning")
+def test_an_expert_that_cannot_be_fitted_is_named():
+    y = labels_of(TRUTH, 20)
+    with pytest.raises(ValueError, match=r"The expert XGBClassifier cannot be fitted: .* number them 0, 1, \.\.\. if"):
+        grbb_objective(MOONS, np.where(y < 0, -1, y + 5), teacher=["graph", XGBClassifier(n_estimators=2)])
+    holes = np.where(np.arange(300)[:, None] % 7, MOONS, np.nan)
+    with pytest.raises(ValueError, match=r"The expert GaussianNB cannot be fitted: .*NaN") as raised:
+        grbb_objective(holes, y, teacher=[GaussianNB()])
+    assert "number them" not in str(raised.value)
 
 
 def test_experts_of_one_class_are_numbered():

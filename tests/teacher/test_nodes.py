@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from grbb_ext import RefinedGraph, grbb_objective, prediction_variance, suggest_labels
+from grbb_ext import Committee, KNNGraph, RefinedGraph, grbb_objective, prediction_variance, suggest_labels
 from grbb_ext.propagation import NodePropagation, SmoothPropagation
 
 RANDOM = np.random.default_rng(0)
@@ -53,6 +53,26 @@ def test_as_many_nodes_as_rows_change_nothing():
         for m in (N, None)
     )
     assert_array_equal(at.targets_, above.targets_)
+
+
+@pytest.mark.parametrize("graph", [FEW, KNNGraph()])
+def test_a_row_that_equals_unlabelled_nodes_is_their_mean(graph):
+    rows, y = np.vstack([X[:200], X[5:9], X[20:24], X[20:24]]), np.concatenate([Y[:200], np.full(12, -1)])
+    obj = grbb_objective(rows, y, graph=graph, verbose=False, teacher=Committee(("graph",), sharpen=1))
+    q, predicted = obj.targets_.astype(float), obj.teacher_.predict(rows)
+    assert_allclose(predicted[100:200], q[100:200], atol=1e-6)
+    assert_allclose(predicted[5:9], q[200:204], atol=1e-6)  # of a label and a copy without one, the copy
+    assert_allclose(predicted[20:24], (q[20:24] + q[204:208] + q[208:212]) / 3, atol=1e-6)
+
+
+@pytest.mark.parametrize("graph", [FEW, KNNGraph()])
+def test_a_row_that_equals_labelled_nodes_alone_is_weighed_as_any_other(graph):
+    y = np.where(np.arange(300) == 4, 1 - Y[:300], Y[:300])  # a wrong label among right ones
+    obj = grbb_objective(X[:300], y, graph=graph, verbose=False, teacher="graph")
+    assert obj.targets_[4] == y[4]
+    at, near = (obj.teacher_.predict(rows) for rows in (X[:14], X[:14] + 1e-9))
+    assert_allclose(at, near, atol=1e-6)
+    assert 0 < at[4] < 1
 
 
 def test_a_row_that_equals_a_node_has_its_targets():

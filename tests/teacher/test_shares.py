@@ -1,6 +1,7 @@
 """Shares of the classes: given, estimated, and when they are estimated unasked."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -48,6 +49,14 @@ def test_given_shares_move_the_targets_by_bayes_rule():
     assert_array_equal(obj.targets_[y >= 0], y[y >= 0])
     assert obj.evidence_.class_shares == (0.9, 0.1)
     assert "Classes moved to the shares 0.90, 0.10." in str(obj.evidence_)
+
+
+def test_shares_may_be_a_series_that_names_its_classes():
+    labels = read_labels([0, 0, 1, 1, 1, -1])
+    counts = pd.Series([1, 1, 1, 0]).value_counts(normalize=True)  # the most frequent class first
+    assert class_shares(counts, None, labels).tolist() == [0.25, 0.75]
+    with pytest.raises(ValueError, match=r"class_prior names \['0', '1'\]; the classes are \[0, 1\]"):
+        class_shares(counts.rename(str), None, labels)
 
 
 @pytest.mark.parametrize("n", [2, 5, 40])

@@ -43,6 +43,19 @@ def test_money_is_a_limit(problem):
     plan = plan_labels(obj, H, 10, price=2.0, lam=1.0, money=5.0)
     assert plan.n_labels == 2
     assert "all that 5 buys" in plan.recommendation
+    enough = plan_labels(obj, H, 10, price=2.0, lam=1.0, money=100.0)
+    assert enough.n_labels == plan_labels(obj, H, 10, price=2.0, lam=1.0).n_labels > 2
+    assert "all that" not in enough.recommendation
+
+
+def test_money_is_counted_as_it_is_written(problem):
+    obj, H, _ = problem
+    assert 0.3 // 0.1 == 2
+    assert plan_labels(obj, H, 10, price=0.1, lam=1.0, money=0.3).n_labels == 3
+    assert plan_labels(obj, H, 3, price=0.1, lam=1.0, share=1.0, money=0.3).recommendation.startswith(
+        "Buy 3 labels for 0.3: "
+    )
+    assert plan_labels(obj, H, 3, price=1e-9, lam=1.0, money=1e300).n_labels <= 3
 
 
 def test_one_curve_for_each_feature_budget(problem):
@@ -104,3 +117,10 @@ def test_validation_rows_without_a_label_do_not_count():
     scores = 3.0 * rows[:, 0]
     plan = plan_labels(grbb_objective(rows, y), scores, 3, 1.0, train=lambda obj, budget: (scores, scores), y_valid=y)
     assert (plan.curves[0].measured_accuracy == 1.0).all()
+
+
+def test_a_regression_has_no_accuracy():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    obj = grbb_objective(rows, np.where(np.arange(60) < 20, rows[:, 0], np.nan), loss="squared_error")
+    with pytest.raises(ValueError, match=r"y_valid is for the accuracy of classes\. Leave it out"):
+        plan_labels(obj, rows[:, 0], 3, 1.0, train=lambda smaller, budget: (rows[:, 0],) * 2, y_valid=rows[:, 0])
