@@ -123,7 +123,7 @@ def _walk(arrays: Any, X: Any, known: bool, missing: bool, nodes: Any, walks: An
                 nodes[t, begin + j] = place[j]
 
 
-def _collect(column: Any, feature: Any, nodes: Any, needed: Any, tree: Any, row: Any, n_listed: int) -> int:
+def _collect(column: Any, feature: Any, nodes: Any, needed: Any, tree: Any, row: Any, n_listed: int) -> Any:
     """Find the walks that stand before a split, and what they need.
 
     The features that rows need are bits of `needed`, shape (n, ceil(d / 64)). Open walks are written to `tree` and
@@ -132,12 +132,12 @@ def _collect(column: Any, feature: Any, nodes: Any, needed: Any, tree: Any, row:
     """
     n_trees, n = nodes.shape
     bits, width = needed.ravel(), needed.shape[1]
-    n_open = 0
+    n_open: Any = 0
     if n_listed >= 0:
         for k in range(n_listed):
             t, i = tree[k], row[k]
             node = np.uint32(nodes[t, i])
-            is_open = np.uint64(feature[node] >= 0)
+            is_open = np.uint64(feature[node] >= 0)  # a number: compiled without a branch
             bits[i * width + column[node] // 64] |= is_open << np.uint64(column[node] % 64)
             tree[n_open], row[n_open] = t, i
             n_open += np.int64(is_open)
@@ -153,7 +153,7 @@ def _collect(column: Any, feature: Any, nodes: Any, needed: Any, tree: Any, row:
                 n_open += np.int64(is_open)
     if n_open >= tree.size:
         return n_open
-    n_written = 0
+    n_written: Any = 0
     for begin in range(0, n, _ROWS_PER_BLOCK):
         size = min(n - begin, _ROWS_PER_BLOCK)
         for t in range(n_trees):
