@@ -19,6 +19,7 @@ QUESTIONS = {
     "tables": "benchmarks.tables",
     "few_shot": "benchmarks.few_shot",
     "unseen": "benchmarks.unseen",
+    "regression": "benchmarks.regression",
     "variants": "benchmarks.variants",
     "equal_cost": "benchmarks.equal_cost",
     "six": "benchmarks.paper.six",

