@@ -114,7 +114,7 @@ def _read_objects(values: NDArray[Any], where: str) -> NDArray[np.float64] | Cat
 
 
 def known_codes(read: Categories, known: tuple[Any, ...] | None, unseen: Unseen, where: str) -> NDArray[np.float64]:
-    """Return codes of the categories of a schema; None where it has numbers."""
+    """Return codes of the categories of a schema, which is None where that has numbers."""
     if known is None:
         raise ValueError(
             f"{where} holds text or categories, but it held numbers when the model was trained. Turn it into numbers, "
@@ -122,9 +122,18 @@ def known_codes(read: Categories, known: tuple[Any, ...] | None, unseen: Unseen,
         )
     code_of = {category: float(code) for code, category in enumerate(known)}
     here = [read.present[code] for code in np.unique(read.codes[read.codes >= 0]).tolist()]
+    if here and any(map(_is_text, known)) and not any(map(_is_text, here)):
+        raise ValueError(
+            f"{where} is categorical, and numbers came. Pass its categories by name, such as {known[0]!r}: codes that "
+            "were counted elsewhere may have another order."
+        )
     _check_unseen([category for category in here if category not in code_of], unseen, where)
     table = np.array([code_of.get(category, np.nan) for category in read.present] + [np.nan])
     return np.asarray(table[read.codes])
+
+
+def _is_text(category: Any) -> bool:
+    return isinstance(category, str | bytes)
 
 
 def _check_unseen(strange: list[Any], unseen: Unseen, where: str) -> None:
@@ -238,9 +247,4 @@ def read_column(
     if categories is None:
         check_numbers(numbers[:, None], lambda j: label)
         return numbers
-    if any(isinstance(category, (str, bytes)) for category in categories) and not np.isnan(numbers).all():
-        raise ValueError(
-            f"{label} is categorical, and numbers came. Pass its categories by name, such as {categories[0]!r}: codes "
-            "that were counted elsewhere may have another order."
-        )
     return known_codes(_categories(numbers), categories, unseen, label)

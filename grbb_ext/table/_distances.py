@@ -256,18 +256,21 @@ def _column_factors(matrix: Matrix, scale: Scale) -> NDArray[Any] | None:
 def _column_statistics(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the range and the standard deviation of every column."""
     if isinstance(X, sp.csr_array):
-        # Stored as min(0, .), max(0, .): the implicit zeros belong to the column.
-        spread = (X.max(axis=0).toarray().ravel() - X.min(axis=0).toarray().ravel()).astype(np.float64)
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        mean_square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        deviation = np.sqrt(np.maximum(mean_square - mean**2, 0.0)).astype(np.float64)
+        # The implicit zeros belong to the column. Two passes: the mean of squares less the square of the mean cancels.
+        n_rows, n_columns = X.shape
+        lowest, highest = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+        values = X.data.astype(np.float64)
+        mean = np.bincount(X.indices, values, n_columns) / n_rows
+        variance = np.bincount(X.indices, (values - mean[X.indices]) ** 2, n_columns)
+        variance += (n_rows - np.bincount(X.indices, minlength=n_columns)) * mean**2
     else:
         mean = X.mean(axis=0, dtype=np.float64)
         variance = np.zeros(X.shape[1])
         for rows in row_blocks(X.shape[0], _ROWS_PER_BLOCK):
             # By blocks: the differences of all rows in double precision would be twice as large as X itself.
             variance += ((X[rows] - mean) ** 2).sum(axis=0)
-        spread, deviation = np.ptp(X, axis=0).astype(np.float64), np.sqrt(variance / X.shape[0])
+        lowest, highest = X.min(axis=0), X.max(axis=0)
+    spread, deviation = highest.astype(np.float64) - lowest, np.sqrt(variance / X.shape[0])
     for j in np.flatnonzero((spread > 0) & (deviation < _FAINT)):
         # The squares of tiny numbers are 0: taken in a unit of their own size, a power of 2, they are not.
         column = (X[:, [j]].toarray() if sp.issparse(X) else X[:, j]).astype(np.float64).ravel()

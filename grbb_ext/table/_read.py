@@ -68,8 +68,9 @@ def read_table(
     TypeError
         If X is a masked array or a LazyFrame, or a column holds objects that are neither numbers nor text.
     ValueError
-        If a column holds dates, durations, complex or infinite numbers, numbers beyond single precision, or categories
-        where numbers belong; if names are repeated, or columns are not those of the schema.
+        If a column holds dates, durations, complex or infinite numbers, numbers beyond single precision, categories
+        where numbers belong, or, in a frame, numbers where text belongs; if names are repeated, or columns are not
+        those of the schema.
 
     Examples
     --------
@@ -147,7 +148,11 @@ def _open(X: Any, name: str) -> _Source:
     if sp.issparse(X):
         if X.ndim != 2:
             raise ValueError(_not_flat(name, X.shape))
-        return _Source(X.shape, sp.csr_array(X))
+        matrix = sp.csr_array(X)
+        if not matrix.has_canonical_format:  # entries of one place add up, in a copy: X is the caller's
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        return _Source(X.shape, matrix)
     if isinstance(X, np.matrix):
         raise TypeError(f"{name} is an np.matrix, whose products are not those of arrays. Pass np.asarray({name}).")
     if isinstance(X, (str, bytes, dict)) or hasattr(X, "__next__"):

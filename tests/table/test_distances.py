@@ -96,3 +96,19 @@ def test_unknown_categories_are_all_zeros():
     table = read_table([["x"], ["y"]])
     space = DistanceSpace.fit(table.take([0]))
     np.testing.assert_array_equal(space(table), [[1], [0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_columns_far_from_zero_are_scaled_as_dense_ones(dtype):
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(size=500) + 1e5, random.normal(size=500) * (random.random(500) < 0.3)])
+    X[:, 0] += 1.6e9 * (dtype == np.float64)
+    X = np.tile(X, 10).astype(dtype) + random.normal(size=(500, 20)).astype(dtype)
+    factors = [DistanceSpace.fit(read_table(same), scale="standard").factors for same in (X, sp.csr_array(X))]
+    np.testing.assert_allclose(factors[0], factors[1], rtol=1e-5)
+
+
+def test_a_range_beyond_single_precision(recwarn):
+    X = np.array([[3e38, 0.0], [-3e38, 1.0], [0.0, 2.0]], dtype=np.float32)
+    np.testing.assert_allclose(DistanceSpace.fit(read_table(X))(read_table(X)).std(axis=0), 1.0, rtol=1e-6)
+    assert not recwarn.list

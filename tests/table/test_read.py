@@ -145,6 +145,12 @@ def test_numeric_arrays_keep_their_type_and_memory():
     assert read_table(sp.csc_array(np.eye(3, dtype=bool))).values.dtype == np.float64
 
 
+def test_repeated_entries_of_a_sparse_matrix_add_up():
+    X = sp.csr_array((np.ones(3), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    assert read_table(X).values.data.tolist() == [2, 1]
+    assert X.nnz == 3
+
+
 def test_columns_that_are_not_those_of_the_schema():
     schema = read_table(pd.DataFrame({"a": [1], "b": [2]})).schema
     with pytest.raises(ValueError, match="same order"):
@@ -167,6 +173,14 @@ def test_codes_of_arrays_under_a_schema_with_categories():
         read_table(np.array([[0.5]]), categorical=[0])
     with pytest.raises(ValueError, match="sparse"):
         read_table(sp.csr_array(np.eye(2)), categorical=[0])
+
+
+def test_numbers_in_a_frame_are_no_categories_of_text():
+    schema = read_table(pd.DataFrame({"a": pd.Categorical(["x", "y"])})).schema
+    with pytest.raises(ValueError, match="'a' of X is categorical, and numbers came. Pass its categories by name"):
+        read_table(pd.DataFrame({"a": [0, 1]}), schema=schema)
+    for column in ([None, None], ["y", 1], ["z"]):
+        assert np.isnan(read_table(pd.DataFrame({"a": column}), schema=schema).values[-1])
 
 
 def test_a_number_may_stand_for_a_missing_value():
