@@ -42,6 +42,26 @@ def exact_sum(prices: Iterable[float | Decimal]) -> Decimal:
     return total
 
 
+def whole_units(prices: list[float]) -> tuple[Floats, float]:
+    """Return prices as whole numbers of a small unit, and the units in 1, so that sums are exact.
+
+    Where prices have more digits than a sum in double precision, they are returned as they are.
+
+    Examples
+    --------
+    >>> units, per_one = whole_units([0.1, 0.25])
+    >>> units.tolist(), per_one
+    ([10.0, 25.0], 100.0)
+    """
+    exact = [decimal(price) for price in prices]
+    places = max([0, *(-int(price.as_tuple().exponent) for price in exact)])
+    units = [int(_CONTEXT.scaleb(price, places)) for price in exact]
+    # Beyond 2^53 and 10^22 not every whole number, and not every power of ten, is a double.
+    if places > 22 or sum(units) > 2**53:
+        return np.array(prices, dtype=np.float64), 1.0
+    return np.array(units, dtype=np.float64), 10.0**places
+
+
 def needs_matrix(needed: list[list[int]], n_sources: int) -> sp.csr_array:
     """Return the boolean matrix of features by sources.
 
@@ -86,6 +106,7 @@ class PriceEngine:
     needs: sp.csr_array
     prices: Floats
     _needed_by: sp.csr_array  # the transpose
+    _units: tuple[Floats, float]  # prices in whole units, and units in 1
 
     def union(self, features: ArrayLike) -> Bools:
         """Return which sources a set of features needs, (..., n_features) to (..., n_sources)."""
@@ -96,8 +117,12 @@ class PriceEngine:
         return np.asarray(~(self.needs @ ~np.asarray(paid, dtype=bool).T).T)
 
     def spent(self, paid: ArrayLike) -> Floats:
-        """Return the price of a set of sources, (..., n_sources) to (...), in floating point; see :meth:`exact`."""
-        return np.asarray(np.where(np.asarray(paid, dtype=bool), self.prices, 0.0).sum(axis=-1))
+        """Return the price of a set of sources, (..., n_sources) to (...): that of :meth:`exact`, as a float.
+
+        Where prices have too many digits for that (:func:`whole_units`), the last digit may differ.
+        """
+        units, per_one = self._units
+        return np.asarray(np.where(np.asarray(paid, dtype=bool), units, 0.0).sum(axis=-1) / per_one)
 
     def exact(self, paid: Bools) -> Decimal:
         """Return the price of one set of sources as a decimal number."""

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._options import positive_int
-from grbb_ext.costs._engine import PriceEngine, exact_sum, needs_matrix
+from grbb_ext.costs._engine import PriceEngine, exact_sum, needs_matrix, whole_units
 from grbb_ext.costs._reading import Name, check_names, check_price, read_costs, read_csv, shorten, unknown_name
 from grbb_ext.costs._through import input_names, inputs_of_outputs, output_names
 
@@ -211,6 +211,7 @@ class FeatureCosts(PriceEngine):
         ValueError: No price for 'age'. Give one (0 if it is free), or FeatureCosts(default=...) for all such columns.
         """
         by_position = isinstance(self.features[0], int)
+        _refuse_models(columns)
         if hasattr(columns, "n_features"):
             named = None if by_position else getattr(columns, "feature_names", None)
             columns = int(columns.n_features) if named is None else list(named)
@@ -219,7 +220,9 @@ class FeatureCosts(PriceEngine):
         if isinstance(columns, Iterable):
             given = check_names(columns, "column")
             # LightGBM writes blanks as "_".
-            blanks = {name.replace(" ", "_"): name for name in self.features if isinstance(name, str)}
+            there = set(given)
+            absent = [name for name in self.features if isinstance(name, str) and name not in there]
+            blanks = {name.replace(" ", "_"): name for name in absent}
             names = tuple(name if name in self._index else blanks.get(str(name), name) for name in given)
         elif self.bound and operator.index(columns) == self.n_features:
             names = self.features  # the order of the columns was given before, with their names
@@ -498,7 +501,8 @@ class FeatureCosts(PriceEngine):
         for array in (fields["prices"], needs.data, needs.indices, needs.indptr):
             array.setflags(write=False)
         index = {name: i for i, name in enumerate(fields["features"])}
-        self.__dict__.update(fields | {"_index": index, "_needed_by": needs.T.tocsr()})
+        made = {"_index": index, "_needed_by": needs.T.tocsr(), "_units": whole_units(fields["prices"].tolist())}
+        self.__dict__.update(fields | made)
 
     def _with(self, **changes: Any) -> FeatureCosts:
         """Make a copy with some attributes changed."""
@@ -540,6 +544,7 @@ class FeatureCosts(PriceEngine):
         if hasattr(features, "features_used"):
             bound = self.bind(features)
             return bound, bound._mask(list(features.features_used()))[1]
+        _refuse_models(features)
         if isinstance(features, (str, int, np.integer)):
             features = [features]
         if isinstance(features, np.ndarray) and features.dtype == np.bool_:
@@ -552,3 +557,11 @@ class FeatureCosts(PriceEngine):
         for feature in features:
             mask[self._position(feature)] = True
         return self, mask
+
+
+def _refuse_models(given: Any) -> None:
+    """Refuse boosters and estimators where their trees are needed."""
+    if hasattr(given, "predict") and not hasattr(given, "features_used"):
+        raise TypeError(
+            f"Prices are of columns or a Forest, not {type(given).__name__}. Pass Forest.from_booster(model)."
+        )

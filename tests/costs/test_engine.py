@@ -31,7 +31,7 @@ def test_every_method_is_that_of_a_loop_over_sets(cents, needs, paid, budgets) -
     for i, row in enumerate(z):
         owned = set(np.flatnonzero(row))
         assert costs.exact(row) == sum((Decimal(price[s]) / 100 for s in owned), Decimal(0))
-        np.testing.assert_allclose(spent[i], sum(price[s] for s in owned) / 100)
+        assert spent[i] == float(costs.exact(row))
         for j, need in enumerate(wanted):
             assert covered[i, j] == (need <= owned)
             np.testing.assert_allclose(marginals[i, j], sum(price[s] for s in need - owned) / 100, atol=1e-12)
@@ -49,6 +49,15 @@ def test_sums_near_the_budget_are_decimal() -> None:
     assert costs.affordable(paid, [0.6, 0.3, 0.2]).tolist() == [[True] * 3, [True, True, False], [True, True, False]]
     assert costs.affordable(paid[0], 0.6).tolist() == [True] * 3
     assert costs.affordable(paid, np.inf).all()
+
+
+def test_what_is_spent_is_within_the_budget_and_the_total() -> None:
+    costs = FeatureCosts([0.1, 0.2, 0.3])
+    paid = np.array([[True, True, False], [True, True, True]])
+    assert costs.spent(paid).tolist() == [0.3, 0.6] == [costs.total([0, 1]), costs.total([0, 1, 2])]
+    assert costs.spent(paid[0]) == 0.3
+    many_digits = FeatureCosts([1 / 3, 1e300, 1e-300])
+    np.testing.assert_allclose(many_digits.spent([True, False, True]), 1 / 3)
 
 
 def test_there_may_be_no_rows() -> None:

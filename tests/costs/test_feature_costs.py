@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost as xgb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
 from grbb_ext import FeatureCosts
 
@@ -195,6 +197,20 @@ class TestBinding:
             FeatureCosts({"a": 1.0}).bind(["a", "a"])
         with pytest.raises(TypeError, match="list of names"):
             blood().bind("age")
+
+    def test_a_blank_is_not_the_underscore_of_another_column(self) -> None:
+        costs = FeatureCosts({"a b": 1.0}, default=5.0)
+        assert costs.bind(["a b", "a_b"]).marginals().tolist() == [1.0, 5.0]
+        assert costs.bind(["a_b", "c"]).marginals().tolist() == [1.0, 5.0]  # as LightGBM writes it
+        with pytest.raises(ValueError, match="No price for 'a_b'"):
+            FeatureCosts({"a b": 1.0}).bind(["a b", "a_b"])
+
+    def test_models_are_not_columns(self) -> None:
+        for model in (LinearRegression(), xgb.Booster()):
+            with pytest.raises(TypeError, match=r"Pass Forest\.from_booster\(model\)"):
+                FeatureCosts([1.0]).total(model)
+            with pytest.raises(TypeError, match=r"Pass Forest\.from_booster\(model\)"):
+                FeatureCosts([1.0]).per_row(model, [[1.0]])
 
     def test_select_keeps_shared_sources(self) -> None:
         part = blood().select(["fbs", "age"])
