@@ -193,6 +193,12 @@ def read_csv(path_or_buffer: str | PathLike[str] | TextIO) -> tuple[dict[str, li
     rows = list(csv.DictReader(lines, names))
     if not rows:
         raise ValueError("The cost table has no rows: it needs a header 'feature,cost' and a line for each feature.")
+    for line, row in enumerate(rows, start=2):
+        if any(cell.strip() for cell in row.get(None) or ()):  # what has no column
+            raise ValueError(
+                f"Line {line} of the cost table has more entries than the header. Write prices with a point, as 7.27, "
+                "and put text with a comma in quotes."
+            )
     header = [name for name in rows[0] if name is not None]
     for column in ("feature", "cost"):
         if column not in header:

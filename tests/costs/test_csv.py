@@ -62,6 +62,10 @@ def test_needs_column_nests_and_may_cost_something() -> None:
     assert costs.sources_of("index") == ("a", "b", "index")
 
 
+def test_empty_entries_after_the_last_column_are_left_out() -> None:
+    assert read("feature,cost\na,1,,\n").total(["a"]) == 1.0
+
+
 def test_file_and_settings(tmp_path) -> None:
     path = tmp_path / "costs.csv"
     path.write_text("\ufeff" + HEART, encoding="utf-8")
@@ -94,6 +98,7 @@ def test_a_group_bought_whole_by_its_first_price_has_one_source() -> None:
         ("feature,cost\na,nan\n", "finite"),
         ("feature,cost\na,1\na,2\n", "'a' is named twice"),
         ("feature,cost\n,1\n", "Line 2 .* no feature name"),
+        ("feature,cost\na,1\nb,7,27\n", "Line 3 .* more entries than the header"),
         ("feature,cost,group\na,1,A\n", "has no discount_cost"),
         ("feature,cost,discount_cost,group\na,1,2,A\n", "discount_cost 2 is above cost 1"),
         ("feature,cost,discount_cost,group\na,3,1,A\nb,5,1,A\n", "Group 'A' has no one shared price"),
