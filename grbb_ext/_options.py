@@ -27,6 +27,17 @@ def positive_int(value: Any, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number, of any library; True and False are none.
+
+    Examples
+    --------
+    >>> is_number(0.5), is_number("0.5"), is_number(True)
+    (True, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def finite_number(value: Any, name: str, least: float = 0.0) -> float:
     """Return `value` as a float, or raise an error that names it.
 
@@ -37,12 +48,27 @@ def finite_number(value: Any, name: str, least: float = 0.0) -> float:
     ...
     ValueError: lam must be a finite number of at least 0, got -1.
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not is_number(value):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     number = float(value)
     if not (math.isfinite(number) and number >= least):
         raise ValueError(f"{name} must be a finite number of at least {least:g}, got {value!r}.")
     return number
+
+
+def positive_number(value: Any, name: str, also: str = "") -> float:
+    """Return `value` as a float, or raise a ValueError that names it.
+
+    Examples
+    --------
+    >>> positive_number("2", "price")
+    Traceback (most recent call last):
+    ...
+    ValueError: price must be a positive number, got '2'.
+    """
+    if not (is_number(value) and 0 < value < math.inf):
+        raise ValueError(f"{name} must be a positive number{also}, got {value!r}.")
+    return float(value)
 
 
 def one_of(value: Any, allowed: tuple[Any, ...], name: str) -> None:

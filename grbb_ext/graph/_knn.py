@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._options import Spec, one_of, positive_int
+from grbb_ext._options import Spec, one_of, positive_int, positive_number
 from grbb_ext.graph._affinity import Weights, edge_weights
 from grbb_ext.graph._neighbors import Index, Method, nearest_neighbors
 from grbb_ext.table import DistanceSpace, Matrix, Scale, read_table
@@ -211,8 +211,8 @@ class KNNGraph(Spec):
         one_of(self.weights, get_args(Weights), "weights")
         one_of(self.method, get_args(Method), "method")
         one_of(self.scale, ("auto", "standard", None), "scale")
-        if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
-            raise ValueError(f"bandwidth must be a positive number, got {self.bandwidth!r}.")
+        if self.bandwidth is not None:
+            positive_number(self.bandwidth, "bandwidth")
 
     @property
     def n_found(self) -> int:

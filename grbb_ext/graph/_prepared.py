@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._options import positive_int, read_spec
+from grbb_ext._options import is_number, positive_int, read_spec
 from grbb_ext._progress import one_thread_of_blas
 from grbb_ext.graph._affinity import check_graph
 from grbb_ext.graph._knn import KNNGraph, NeighborLists
@@ -123,7 +123,7 @@ class RefinedGraph(TableGraph):
         for name in ("n_passes", "n_trees"):
             if getattr(self, name) is not None:
                 positive_int(getattr(self, name), name)
-        if not 0 < self.max_features <= 1:
+        if not (is_number(self.max_features) and 0 < self.max_features <= 1):
             raise ValueError(
                 f"max_features is a share of the columns, above 0 and at most 1; got {self.max_features!r}."
             )

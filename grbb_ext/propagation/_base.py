@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._options import Spec
+from grbb_ext._options import Spec, is_number
 from grbb_ext._progress import in_threads, row_blocks
 from grbb_ext.graph import check_graph, reachable_rows
 from grbb_ext.propagation._solvers import ILL_CONDITIONED, ConjugateGradientSolver, DirectSolver, SolverError
@@ -51,8 +51,10 @@ class PropagationSpec(Spec):
     def __post_init__(self) -> None:
         if self.solver not in self.solvers:
             raise ValueError(f"solver must be one of {self.solvers} for {self.kind!r}, got {self.solver!r}.")
-        if not 0 < self.tol < 1:
+        if not (is_number(self.tol) and 0 < self.tol < 1):
             raise ValueError(f"tol must lie between 0 and 1, got {self.tol!r}.")
+        if not (is_number(self.memory_limit) and self.memory_limit > 0):
+            raise ValueError(f"memory_limit is a number of bytes, such as 4e9; got {self.memory_limit!r}.")
 
     def on(self, graph: Any, labeled: ArrayLike, *, n_jobs: int | None = None, verbose: bool = True) -> Propagation:
         """Make the operator on a graph.

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from grbb_ext._options import positive_int
+from grbb_ext._options import positive_int, positive_number
 from grbb_ext._progress import row_blocks
 from grbb_ext.graph import normalized_laplacian
 from grbb_ext.propagation._base import COLUMNS_PER_BLOCK, Apply, Propagation, PropagationSpec
@@ -248,7 +248,7 @@ class Smooth(PropagationSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value in {"tau": _LARGEST_TAU if self.tau == "auto" else self.tau, "noise": self.noise}.items():
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        if not (isinstance(self.tau, str) and self.tau == "auto"):
+            positive_number(self.tau, "tau", " or 'auto'")
+        positive_number(self.noise, "noise")
         positive_int(self.power, "power")

@@ -12,6 +12,7 @@ from scipy.linalg import cho_solve
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
+from grbb_ext._options import positive_number
 from grbb_ext.losses import Loss, SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective, check_raw_scores
 from grbb_ext.propagation import HarmonicPropagation, SmoothPropagation
@@ -315,11 +316,10 @@ def lam_in_use(obj: GRBBObjective, lam: float | None) -> tuple[MarginalLikelihoo
 
     The search is made once for each objective.
     """
-    if lam is not None and not (np.isfinite(lam) and lam > 0):
-        raise ValueError(f"lam must be a positive number or None, got {lam!r}.")
+    lam = None if lam is None else positive_number(lam, "lam", " or None")
     prior = prior_of(obj)
     known = _likelihoods.setdefault(prior, {})
-    given = float(lam) if lam is not None else (obj.lam_ or None)
+    given = lam if lam is not None else (obj.lam_ or None)
     if given not in known:
         if given is not None and not isinstance(obj.loss_, SquaredErrorLoss):
             return MarginalLikelihood(given, float("nan"), False, 1.0), False

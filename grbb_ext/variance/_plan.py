@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grbb_ext._options import positive_number
 from grbb_ext._show import Shown, new_axes, small_number
 from grbb_ext.labels import is_unlabeled
 from grbb_ext.objective import GRBBObjective
@@ -152,8 +153,8 @@ def plan_labels(
     obj : GRBBObjective
         The objective; any rule but ``"labeled"``.
     raw_scores : array-like, or dict of feature budget -> array-like
-        Raw scores on all rows. A dict holds those of models trained under several feature budgets, and gives one curve
-        each.
+        Raw scores on all rows. A dict holds those of models trained under several feature budgets, None for no limit,
+        and gives one curve each.
     k : int
         The most labels to consider.
     price : float
@@ -190,8 +191,7 @@ def plan_labels(
     Buy 14 labels for 70: by forecast they lower the mean posterior variance from 0.0302 to 0.0207, 82 % of what 20
     labels for 100 would bring, and the last of them still takes 0.000084 off per unit of money.
     """
-    if not (np.isfinite(price) and price > 0):
-        raise ValueError(f"price must be a positive number, got {price!r}.")
+    positive_number(price, "price")
     if not 0 < share <= 1:
         raise ValueError(f"share must lie in (0, 1], got {share!r}.")
     if money is not None and not (np.isfinite(money) and money >= price):
@@ -201,7 +201,9 @@ def plan_labels(
     if y_valid is not None and obj.classes_ is None:
         raise ValueError("y_valid is for the accuracy of classes. Leave it out for regression.")
     by_budget: dict[Any, ArrayLike] = (
-        dict(sorted(raw_scores.items())) if isinstance(raw_scores, Mapping) else {None: raw_scores}
+        {budget: raw_scores[budget] for budget in sorted(raw_scores, key=lambda b: np.inf if b is None else b)}
+        if isinstance(raw_scores, Mapping)
+        else {None: raw_scores}
     )
     if not by_budget:
         raise ValueError("raw_scores is an empty dict: pass the scores of at least one feature budget.")
@@ -231,7 +233,8 @@ def _measure(
     if train is None:
         return np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
     order = np.random.default_rng(seed).permutation(obj.labeled_)
-    first = np.unique(obj.y_[order], return_index=True)[1] if obj.classes_ is not None else np.array([0])
+    # The noise of a regression takes two labels.
+    first = np.unique(obj.y_[order], return_index=True)[1] if obj.classes_ is not None else np.arange(2)
     order = np.concatenate([order[first], np.delete(order, first)])
     measured = []
     for part in (4, 2, 1):
@@ -240,7 +243,7 @@ def _measure(
         y[np.setdiff1d(obj.labeled_, kept)] = np.nan if obj.classes_ is None else obj.unlabeled_
         smaller = obj if part == 1 else obj.with_labels(y)
         scores, scores_valid = train(smaller, budget)
-        variance = prediction_variance(smaller, scores, lam=lam, kind="fisher").mean
+        variance = prediction_variance(smaller, scores, lam=lam, kind="fisher", random_state=seed).mean
         right = np.nan
         if y_valid is not None:
             truth = np.asarray(y_valid)
@@ -255,6 +258,8 @@ def _recommend(curves: list[LabelCurve], price: float, share: float, money: floa
     curve = min(curves, key=lambda c: float(c.variance[-1]))
     k = curve.rows.size
     total = curve.variance[0] - curve.variance[-1]
+    if not total > 0:
+        return 0, f"Buy no label: the posterior variance is {curve.variance[0]:.3g}, and {k} labels would not lower it."
     gained = (curve.variance[0] - curve.variance[1:]) / total
     count = int(np.argmax(gained >= share - 1e-12)) + 1
     limited = ""

@@ -237,7 +237,7 @@ def suggest_labels(
     """
     one_of(strategy, get_args(Strategy), "strategy")
     k = positive_int(k, "k")
-    if n_candidates is not None and n_candidates < k:
+    if n_candidates is not None and positive_int(n_candidates, "n_candidates") < k:
         raise ValueError(f"n_candidates must be at least k={k}, got {n_candidates!r}.")
     if strategy == "uncertainty" and isinstance(obj.loss_, SquaredErrorLoss):
         raise ValueError("strategy='uncertainty' is about class probabilities. For squared error use 'a-optimal'.")

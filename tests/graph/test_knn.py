@@ -159,6 +159,7 @@ def test_other_metrics():
         ({"scale": "minmax"}, "scale must be"),
         ({"method": "annoy"}, "method must be"),
         ({"bandwidth": -1.0}, "bandwidth must be a positive number"),
+        ({"bandwidth": "median"}, "bandwidth must be a positive number"),
         ({"method": "faiss", "metric": "manhattan"}, "method='faiss' needs a dense X"),
     ],
 )

@@ -177,7 +177,7 @@ def test_codes_of_arrays_under_a_schema_with_categories():
 
 def test_numbers_in_a_frame_are_no_categories_of_text():
     schema = read_table(pd.DataFrame({"a": pd.Categorical(["x", "y"])})).schema
-    with pytest.raises(ValueError, match="'a' of X is categorical, and numbers came. Pass its categories by name"):
+    with pytest.raises(ValueError, match=r"'a' of X is categorical, and numbers came\. Pass its categories by name"):
         read_table(pd.DataFrame({"a": [0, 1]}), schema=schema)
     for column in ([None, None], ["y", 1], ["z"]):
         assert np.isnan(read_table(pd.DataFrame({"a": column}), schema=schema).values[-1])

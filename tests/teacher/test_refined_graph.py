@@ -213,8 +213,9 @@ def test_wrong_arguments(arguments, message):
 def test_wrong_settings(name):
     with pytest.raises(ValueError, match=f"{name} must be a positive integer"):
         RefinedGraph(**{name: 0})
-    with pytest.raises(ValueError, match="max_features is a share"):
-        RefinedGraph(max_features=0.0)
+    for wrong in (0.0, "sqrt"):
+        with pytest.raises(ValueError, match="max_features is a share"):
+            RefinedGraph(max_features=wrong)
     with pytest.raises(ValueError, match="normal_scores must be True or False"):
         RefinedGraph(normal_scores="yes")
 

@@ -66,6 +66,20 @@ def test_one_curve_for_each_feature_budget(problem):
     assert f"at a feature budget of {best.feature_budget:g}" in plan.recommendation
 
 
+def test_no_limit_is_the_last_feature_budget(problem):
+    obj, H, _ = problem
+    plan = plan_labels(obj, {None: 2 * H, 10.0: H}, 5, price=1.0, lam=1.0)
+    assert [curve.feature_budget for curve in plan.curves] == [10.0, None]
+
+
+def test_scores_that_no_label_would_move(problem):
+    obj, H, _ = problem
+    plan = plan_labels(obj, 1e4 * H, 5, price=1.0, lam=1.0)
+    assert plan.n_labels == 0
+    assert plan.recommendation == "Buy no label: the posterior variance is 0, and 5 labels would not lower it."
+    assert "Buy no label" in str(plan)
+
+
 def test_training_on_fewer_labels_is_measured(problem):
     obj, H, truth = problem
     seen = []
@@ -99,6 +113,7 @@ def test_plot_draws_forecast_and_recommendation(problem):
     ("keywords", "message"),
     [
         ({"price": 0.0}, "price must be a positive number"),
+        ({"price": "2"}, "price must be a positive number"),
         ({"share": 0.0}, r"share must lie in \(0, 1\]"),
         ({"money": 0.5}, "money must buy at least one label at 1"),
         ({"y_valid": [0, 1]}, "pass train= too"),
@@ -117,6 +132,13 @@ def test_validation_rows_without_a_label_do_not_count():
     scores = 3.0 * rows[:, 0]
     plan = plan_labels(grbb_objective(rows, y), scores, 3, 1.0, train=lambda obj, budget: (scores, scores), y_valid=y)
     assert (plan.curves[0].measured_accuracy == 1.0).all()
+
+
+def test_a_quarter_of_few_values_still_tells_the_noise():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    obj = grbb_objective(rows, np.where(np.arange(60) < 6, rows[:, 0], np.nan), loss="squared_error")
+    plan = plan_labels(obj, rows[:, 0], 3, 1.0, train=lambda obj, budget: (rows[:, 0], rows[:, 0]))
+    assert plan.curves[0].measured_n_labels.tolist() == [2, 3, 6]
 
 
 def test_a_regression_has_no_accuracy():

@@ -195,7 +195,9 @@ def test_rows_out_of_reach_are_not_suggested(strategy):
         ({"k": True}, "k must be a positive integer"),
         ({"k": 55}, "only 54 unlabelled rows are within reach"),
         ({"n_candidates": 1}, "n_candidates must be at least k=2"),
+        ({"n_candidates": 10.5}, "n_candidates must be a positive integer"),
         ({"lam": -1.0}, "lam must be a positive number"),
+        ({"lam": "auto"}, "lam must be a positive number or None"),
         ({"strategy": "k-means", "X": np.zeros((3, 2))}, "X has 3 rows but the objective has 60"),
     ],
 )
