@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from grbb_ext._options import one_of
-from grbb_ext.labels import check_sample_weight, encode, is_unlabeled, plain_array, read_numbers
+from grbb_ext.labels import check_sample_weight, encode, is_unlabeled, plain_array, read_numbers, read_target
 from grbb_ext.losses import SoftmaxLoss
 from grbb_ext.objective import GRBBObjective
 
@@ -80,8 +80,8 @@ def evaluate(
     if not callable(metric):
         one_of(metric, get_args(MetricName), "metric")
     regression = obj.classes_ is None
-    H, labels = np.asarray(raw_scores, dtype=np.float64), read_numbers(y, "evaluate") if regression else np.asarray(y)
-    if labels.ndim != 1 or H.shape != (*labels.shape, *([] if obj.n_outputs_ == 1 else [obj.n_outputs_])):
+    H, labels = np.asarray(raw_scores, dtype=np.float64), (read_numbers if regression else read_target)(y, "evaluate")
+    if H.shape != (*labels.shape, *([] if obj.n_outputs_ == 1 else [obj.n_outputs_])):
         raise ValueError(
             f"raw_scores must have a row for each label, and {obj.n_outputs_} of them beside each other; got shapes "
             f"{H.shape} and {labels.shape}."

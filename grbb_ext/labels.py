@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Number
@@ -20,7 +20,7 @@ from grbb_ext.table import check_magnitude
 LossName = Literal["auto", "logistic", "softmax", "squared_error"]
 
 # What a missing value becomes where labels are turned into text: never meant as a class.
-_MISSING_AS_TEXT = ("None", "", "nan", "<NA>")
+_MISSING_AS_TEXT = ("None", "", "nan", "NaT", "<NA>")
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,13 @@ def plain_array(labels: NDArray[Any]) -> NDArray[Any]:
     >>> plain_array(np.array([0, 1], dtype=object)).dtype.kind
     'i'
     """
-    if labels.dtype.kind != "O":
+    if labels.dtype.kind not in "OT":
         return labels
-    if len({type(label) for label in labels}) > 1:
+    # A list that was filled by hand and from an array holds numbers of Python and of numpy.
+    entries = [label.item() if isinstance(label, np.generic) else label for label in labels.tolist()]
+    if len(set(map(type, entries))) > 1:
         raise ValueError("y mixes labels of different types. Use one type for all classes.")
-    return np.array(labels.tolist())
+    return np.array(entries)
 
 
 def _is_na(value: Any) -> bool:
@@ -195,6 +197,7 @@ def read_labels(
                 "classes, recode y or pass another marker as unlabeled=.)"
             )
         warn_caller(f"Only the class {only!r} is labelled.", UserWarning)
+    values = values.copy()  # the caller may go on to fill in labels
     if loss == "logistic" and known.size > 2:
         raise ValueError(f"loss='logistic' is for two classes, y has {known.size}: use loss='softmax' or 'auto'.")
     if loss == "logistic" or (loss == "auto" and known.size == 2):
@@ -207,8 +210,19 @@ def _require_labels(labeled: NDArray[np.intp], marks: str) -> None:
         raise ValueError(f"y has no labelled row ({marks}). Label at least one row.")
 
 
+def listed_classes(classes: Any) -> NDArray[Any]:
+    """Return what was given as ``classes=`` as an array of one type; those of a set are sorted.
+
+    Examples
+    --------
+    >>> listed_classes({"yes", "no"}).tolist(), listed_classes(np.array(["a", "b"], dtype=object)).dtype.kind
+    (['no', 'yes'], 'U')
+    """
+    return np.atleast_1d(plain_array(np.sort(list(classes)) if isinstance(classes, Set) else np.asarray(classes)))
+
+
 def _check_classes(classes: ArrayLike, unlabeled: Any) -> NDArray[Any]:
-    known = np.sort(list(classes)) if isinstance(classes, set | frozenset) else np.asarray(classes)
+    known = listed_classes(classes)
     if known.ndim != 1 or known.size < 2 or np.unique(known).size != known.size:
         raise ValueError(f"classes must list at least two different labels, got {known.tolist()}.")
     if known.dtype.kind == "f" and np.isnan(known).any():
@@ -236,7 +250,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray
     if sample_weight is None:
         return None
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = np.array(sample_weight, dtype=np.float64)  # kept, and the caller may change his own
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold one number for each row ({error}).") from error
     if weight.shape != (n_rows,):
@@ -331,6 +345,8 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
         if missing.any():
             y[missing] = None
     values = np.asarray(y)
+    if values.dtype.kind == "T":  # text of numpy 2
+        values = values.astype(object)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.array(y, dtype=object)
     if values.dtype.kind == "O":
@@ -353,12 +369,14 @@ def read_classes(y: Any, unlabeled: Any, name: str, classes: ArrayLike | None = 
     if np.ndim(unlabeled) != 0:  # numpy would compare a list of markers with y element by element
         raise TypeError(f"unlabeled must be one marker, such as -1, got {unlabeled!r}.")
     values = read_target(y, name)
+    if values.dtype.kind in "mM":
+        raise ValueError("y holds dates or durations. Make text or integers of them, None where unlabelled.")
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(
             "Input y contains infinity or a value too large for dtype('float64'). Use classes and markers."
         )
     seen = values[~is_unlabeled(values, unlabeled)]
-    listed = () if classes is None else np.asarray(classes).tolist()
+    listed = () if classes is None else listed_classes(classes).tolist()
     check_text(seen, unlabeled, *(text for text in _MISSING_AS_TEXT if text not in listed))
     if seen.size:
         plain = np.array(plain_array(seen).tolist())
@@ -369,8 +387,8 @@ def read_classes(y: Any, unlabeled: Any, name: str, classes: ArrayLike | None = 
             check_classification_targets(np.repeat(np.unique(plain), 2))
         except ValueError as error:
             raise ValueError(
-                f"{error} For regression use GRBBRegressor, or loss='squared_error' of grbb_objective (NaN marks an "
-                "unlabelled row)."
+                f"{error} Classes are text, integers or truth values. For regression use GRBBRegressor, or "
+                "loss='squared_error' of grbb_objective (NaN marks an unlabelled row)."
             ) from error
     return values
 

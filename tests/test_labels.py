@@ -5,6 +5,8 @@ from numpy.testing import assert_array_equal
 
 from grbb_ext.labels import is_unlabeled, read_labels
 
+OF_NUMPY_2 = pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="numpy 1 has no text of its own")
+
 
 @pytest.mark.parametrize(
     ("y", "classes", "labeled"),
@@ -66,6 +68,9 @@ def test_regression():
         (["a", "b"], {"loss": "squared_error"}, "needs numbers"),
         ([np.inf, 1.0], {"loss": "squared_error"}, "infinite"),
         (np.array(["a", 1], dtype=object), {}, "different types"),
+        (np.array(["2026-01-01", "NaT"], "M8[D]"), {}, "dates or durations.*text or integers"),
+        (np.array(["2026-01-01", "NaT"]), {}, "holds the text 'NaT'"),
+        ([0, 1], {"classes": 2}, "at least two different"),
     ],
 )
 def test_wrong_labels(y, arguments, message):
@@ -91,11 +96,15 @@ def test_one_class_is_allowed_where_the_others_are_named():
         (np.array(["a", "b", pd.NA, "?"], dtype=object), "?"),
         (pd.Series([0, 1, pd.NA, None], dtype="Int64"), pd.NA),
         ([0, 1, pd.NA, None], pd.NA),
+        ([np.int64(0), 1, -1, None], -1),  # a list that was filled from an array, and by hand
+        ([np.str_("a"), "b", "?", None], "?"),
+        pytest.param(lambda: np.array(["a", "b", "?", "?"], np.dtypes.StringDType()), "?", marks=OF_NUMPY_2),
     ],
 )
 def test_the_marker_is_no_class_in_any_type(y, unlabeled):
-    labels = read_labels(y, unlabeled=unlabeled)
+    labels = read_labels(y() if callable(y) else y, unlabeled=unlabeled)
     assert labels.labeled.tolist() == [0, 1]
+    assert labels.classes.dtype.kind in "ifU"
     assert len(labels.classes) == 2
 
 
@@ -123,3 +132,10 @@ def test_a_set_of_classes_is_sorted():
     assert read_labels(["b", None, "a"], classes={"c", "b", "a"}).classes.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match="outside the classes"):
         read_labels([1, 0], classes={1, "0"})
+
+
+@pytest.mark.parametrize(
+    "classes", [pd.Index(["a", "b"], dtype=object), np.array(["a", "b"], dtype=object), {"a": 1, "b": 2}.keys()]
+)
+def test_classes_of_any_container_have_one_type(classes):
+    assert read_labels(["b", None, "a"], classes=classes).classes.dtype == np.dtype("<U1")

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 
 from grbb_ext.estimators._base import GRBBModel
 from grbb_ext.estimators._rows import refuse_marker_as_class
-from grbb_ext.labels import plain_array
+from grbb_ext.labels import listed_classes, plain_array
 from grbb_ext.losses import class_probabilities
 from grbb_ext.table import Table
 
@@ -190,8 +190,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         GRBBClassifier
             Itself.
         """
-        listed = list(classes) if isinstance(classes, set | frozenset) else classes
-        known = None if listed is None else np.sort(np.asarray(listed), axis=-1)
+        known = None if classes is None else np.sort(listed_classes(classes))
         if init_model is not None and hasattr(init_model, "classes_"):
             if known is not None and known.tolist() != init_model.classes_.tolist():
                 raise ValueError(f"init_model has the classes {init_model.classes_.tolist()}, got {known.tolist()}.")

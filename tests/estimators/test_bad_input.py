@@ -88,7 +88,7 @@ def test_settings_are_refused(classifier, settings, match):
         GRBBClassifier(classifier(), teacher="graph").set_params(**settings).fit(X, Y)
 
 
-@pytest.mark.parametrize("classes", [[0], [0, 5]])
+@pytest.mark.parametrize("classes", [[0], [0, 5], 2])
 def test_classes_are_refused(classifier, classes):
     with pytest.raises(ValueError, match="classes"):
         GRBBClassifier(classifier(), teacher="graph").fit(X, Y, classes=classes)

@@ -183,8 +183,9 @@ def test_importances_add_up_to_one(classifier, library, moons):
     assert importances.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("make", [set, frozenset])
-def test_classes_may_be_a_set(classifier, moons, make):
+@pytest.mark.parametrize("make", [set, frozenset, lambda given: np.array(given, dtype=object)])
+def test_classes_may_be_a_set_or_objects(classifier, moons, make):
     X, _, y = moons
     model = GRBBClassifier(classifier(n_estimators=2)).fit(X, y, classes=make([7, 1, 0]))
     assert model.classes_.tolist() == [0, 1, 7]
+    assert model.classes_.dtype == model.predict(X).dtype == np.dtype(int)

@@ -161,7 +161,7 @@ LABELS: Refused = {
     "infinite": (lambda kit: kit.classify(y=np.where(Y == 1, np.inf, Y)), ValueError, "infinity"),
     "text and numbers": (lambda kit: kit.classify(y=["a", 1] * 20), ValueError, "Use one type"),
     "the marker as text": (lambda kit: kit.classify(y=["a", "-1", "b", "-1"] * 10), ValueError, "unlabeled='-1'"),
-    "dates": (lambda kit: kit.classify(y=np.array(["2026", "2027"] * 20, "M8[Y]")), ValueError, "label type"),
+    "dates": (lambda kit: kit.classify(y=np.array(["2026", "2027"] * 20, "M8[Y]")), ValueError, "dates or durations"),
     "bytes": (lambda kit: kit.classify(y=np.array([b"a", b"b"] * 20)), TypeError, "bytes.*astype"),
     "complex": (lambda kit: kit.classify(y=Y.astype(complex)), ValueError, "Complex"),
     "sparse": (lambda kit: kit.classify(y=sp.csr_matrix(TRUTH)), ValueError, "1d array"),

@@ -293,3 +293,19 @@ def test_metrics_take_what_the_objective_takes():
     assert evaluate(obj, X[:, 0], numbers, "rmse").value == 0.0
     with pytest.raises(ValueError, match="one weight for each of the 120 rows"):
         evaluate(grbb_objective(X, Y), X[:, 0], Y, "loss", np.ones(10))
+
+
+def test_labels_that_the_caller_fills_in_later_are_not_those_of_the_objective():
+    y, weight = Y.copy(), np.ones(120)
+    obj = grbb_objective(X, y, sample_weight=weight)
+    y[:60], weight[:] = TRUTH[:60], 9
+    assert_array_equal(obj.y_, Y)
+    assert obj.subset(np.arange(60)).labeled_.size == 5
+    assert obj.subset(np.arange(60)).sample_weight_.sum() == 60
+
+
+@pytest.mark.parametrize("y", [["no", -1, "yes"], [["no"], [None], ["yes"]]])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_metrics_read_labels_as_a_fit_does(y):
+    obj = grbb_objective(X, np.where(Y < 0, None, np.array(["no", "yes"])[TRUTH]))
+    assert evaluate(obj, [-1.0, 0.0, 1.0], y, "accuracy").value == 1
