@@ -336,7 +336,10 @@ class Batch:
                 array = np.asarray(values)
                 exact = array.dtype.kind in "bf" or (array.dtype.kind in "iu" and np.abs(array).max(initial=0) <= 2**53)
                 dtype = np.float64 if exact else object
-                self._extra.setdefault(name, np.full(len(self.ids), np.nan, dtype=dtype))[rows] = array
+                kept = self._extra.setdefault(name, np.full(len(self.ids), np.nan, dtype=dtype))
+                if kept.dtype != dtype:  # other rows brought numbers, and these text, or the other way round
+                    kept = self._extra[name] = kept.astype(object)
+                kept[rows] = array
 
     def _columns(self, rows: Rows) -> dict[Any, NDArray[Any]]:
         """Return all values of some rows, by name; NaN where a source was not called, None for categories."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from grbb_ext.forest import ForestCursor
+from grbb_ext.forest import Forest, ForestCursor
 from grbb_ext.ondemand._batch import BUDGET, CONFIDENT, DECIDED, FAILED, FINISHED, Batch, Bools, Rows
 
 if TYPE_CHECKING:
@@ -51,6 +52,25 @@ def confidence(scores: Floats) -> NDArray[np.float64]:
     return np.asarray(expit(np.abs(H)) if H.ndim == 1 else softmax(H, axis=1).max(axis=1))
 
 
+def checks(forest: Forest, every: int) -> list[int]:
+    """Return after how many trees the probability of a class is looked at: each has about `every` more of them.
+
+    Classes are compared where they have equally many trees, which of a random forest only all trees are.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> checks(SimpleNamespace(tree_output=np.array([0, 1, 0, 1, 0, 1]), trees_per_round=2, n_trees=6), 2)
+    [4]
+    >>> checks(SimpleNamespace(tree_output=np.array([0, 0, 0, 1, 1, 1]), trees_per_round=2, n_trees=6), 2)
+    []
+    """
+    grown = np.cumsum(forest.tree_output[:, None] == np.arange(forest.trees_per_round), axis=0)
+    even = np.flatnonzero((grown == grown[:, :1]).all(axis=1))
+    due = np.diff(grown[even, 0] // every, prepend=0) > 0
+    return [tree + 1 for tree in even[due].tolist() if tree + 1 < forest.n_trees]
+
+
 class Evaluation:
     """Evaluates one batch.
 
@@ -79,14 +99,14 @@ class Evaluation:
         self.scores = np.full((n, self.forest.n_outputs), np.nan, dtype=self.forest.base.dtype)
         self.status = np.full(n, "", dtype="<U9")
         self.trees = np.zeros(n, dtype=np.intp)
-        # Trees between two checks of the probability; the other exits look at all trees at once.
+        # Trees before each check of the probability, all of them last; the other exits look at all trees at once.
         stepwise = settings.early_exit not in (None, "decision")
-        self._step = min(settings.exit_every * self.forest.trees_per_round, n_trees) if stepwise else n_trees
+        self._checks = [*checks(self.forest, settings.exit_every), n_trees] if stepwise else [n_trees]
         # Rows, which of them are still active, their places in the trees, and the trees to descend now.
         self._rows = np.arange(n)
         self._active = np.ones(n, dtype=bool)
         self._cursor = ForestCursor(self.forest, n)
-        self._horizon = np.full(n, self._step, dtype=np.intp)
+        self._horizon = np.full(n, self._checks[0], dtype=np.intp)
 
     def run(self) -> None:
         """Evaluate all rows as far as the early exit and the budget allow."""
@@ -127,15 +147,15 @@ class Evaluation:
             certain = decided(*self._cursor.bounds(), self.settings.decision_threshold)
             self._leave_estimated(np.flatnonzero(self._active & certain), DECIDED)
         elif early_exit is not None:
-            for horizon in range(self._step, self.forest.n_trees, self._step):
-                self._leave_confident(horizon, float(early_exit))
+            for horizon, following in pairwise(self._checks):
+                self._leave_confident(horizon, following, float(early_exit))
 
-    def _leave_confident(self, horizon: int, least: float) -> None:
+    def _leave_confident(self, horizon: int, following: int, least: float) -> None:
         """Stop rows whose first `horizon` trees give a class a probability above `least`; the others get more trees."""
         reached = self._active & (self._horizon == horizon)
         if not reached.any() or not (reached := reached & (self._cursor.finished_trees() >= horizon)).any():
             return
-        self._horizon[reached] = min(horizon + self._step, self.forest.n_trees)
+        self._horizon[reached] = following
         scores = self._cursor.raw_scores(stop_tree=horizon)
         n_rounds = horizon / self.forest.trees_per_round if self.forest.averaged else 1.0
         sure = np.flatnonzero(reached)

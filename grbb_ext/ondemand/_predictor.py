@@ -136,9 +136,14 @@ class OnDemandPredictor:
         self.batch_size = positive_int(self.batch_size, "batch_size")
         self.costs = self.costs.bind(self.forest)
         self._users = users_of_sources(self.costs)
-        no_source = self.costs.covered(np.zeros(len(self.costs.sources), dtype=bool))
-        self._free = [int(j) for j in self.forest.features_used() if no_source[j]]
+        if not isinstance(self.fetch, Mapping):
+            raise TypeError(f"fetch must be a dict from source to callable, got {self.fetch!r}.")
         self.fetch, self._derive = dict(self.fetch), dict(self.derive or {})
+        no_source = np.flatnonzero(self.costs.covered(np.zeros(len(self.costs.sources), dtype=bool)))
+        derived = [j for j, name in enumerate(self.costs.features) if name in self._derive]
+        self._free = np.setdiff1d(np.intersect1d(self.forest.features_used(), no_source), derived).tolist()
+        # What derives a feature may read free ones that no tree does.
+        self._read = no_source.tolist() if self._derive else self._free
         self._categories = self._read_categories()
         self._classes = None if self.classes is None else np.asarray(self.classes)
         if self._classes is not None and self._classes.size != max(self.forest.n_outputs, 2):
@@ -259,20 +264,20 @@ class OnDemandPredictor:
 
     def _read_free(self, free: Any, n: int) -> dict[int, NDArray[np.float64]]:
         """Return the features that need no source, by position."""
-        wanted = self._free
-        if not wanted:
+        names = [self.costs.features[j] for j in self._free]
+        if not self._read or (free is None and not names):
             return {}
-        names = [self.costs.features[j] for j in wanted]
         if free is None:
             raise ValueError(f"The forest uses {shorten(names)}, which need no source: pass them as free=.")
         # Labels that are numbers are no names: such a frame is read by position, as in fit.
         has_names = isinstance(free, Mapping) or (is_frame(free, "free") and column_names(free, "free"))
         given = by_name(free, "free") if has_names else {}
         absent = [name for name in names if name not in given]
-        if not absent:
+        if has_names and not absent:
             columns = {
                 j: read_column(given[name], f"Column {name!r} of free", self._categories.get(j), self._unseen)
-                for j, name in zip(wanted, names, strict=True)
+                for j in self._read
+                if (name := self.costs.features[j]) in given
             }
         elif isinstance(free, Mapping) or (given and len(given) != self.forest.n_features):
             raise ValueError(f"free lacks {shorten(absent)}, which the forest uses and no source returns.")
@@ -285,7 +290,7 @@ class OnDemandPredictor:
                     f"got {table.values.shape}. A dict with the free features alone is accepted, too."
                 )
             array = filled(self.forest, table.values) if sp.issparse(table.values) else table.values
-            columns = {j: array[:, j] for j in wanted}
+            columns = {j: array[:, j] for j in self._read}
         for j, column in columns.items():
             if column.shape != (n,):
                 raise ValueError(f"free[{self.costs.features[j]!r}] has shape {column.shape} for {n} rows.")

@@ -259,6 +259,8 @@ def test_wrong_callables():
         OnDemandPredictor(FOREST, COSTS, good(), derive={"ratios": chol})
     with pytest.raises(TypeError, match=r"fetch\['draw'\] must be a callable"):
         OnDemandPredictor(FOREST, COSTS, good() | {"draw": 3})
+    with pytest.raises(TypeError, match="fetch must be a dict from source to callable"):
+        OnDemandPredictor(FOREST, COSTS, chol)
     with pytest.raises(ValueError, match="No price for"):
         OnDemandPredictor(FOREST, FeatureCosts({"age": 1.0}), {})
 

@@ -439,4 +439,72 @@ def test_large_numbers_for_derive_keep_their_digits():
     assert [int(one) for one in seen] == large.tolist()
 
 
+def test_numbers_and_text_of_one_name_for_derive():
+    """Rows that are asked for later may bring text, or large numbers, where the first ones brought small numbers."""
+    tree = Tree(
+        feature=np.array([0, 1, 2, -1, -1, 1, -1, -1, -1]),
+        threshold=np.zeros(9),
+        left=np.array([1, 3, 5, 0, 0, 7, 0, 0, 0]),
+        right=np.array([2, 4, 6, 0, 0, 8, 0, 0, 0]),
+        default_left=np.ones(9, dtype=bool),
+        value=np.arange(9.0)[:, None],
+        cover=np.ones(9),
+        label=np.arange(9),
+    )
+    forest, costs, seen = Forest.from_trees([tree], n_features=3), FeatureCosts([1.0, 1.0, 1.0]), []
+    derive = {1: lambda columns: seen.extend(columns["note"]) or np.ones(len(columns["note"]))}
+    for second in ("none", 2**53 + 1):
+        notes = {0: 5, 1: second}
+        fetch = {0: lambda rows: rows - 0.5, 2: lambda rows: -1.0 - rows}
+        fetch[1] = lambda rows, notes=notes: {"note": [notes[row] for row in rows]}
+        result = OnDemandPredictor(forest, costs, fetch, derive=derive).predict([0, 1])
+        assert result.raw_scores.tolist() == [4.0, 8.0]
+    assert seen == [5, "none", 5, 2**53 + 1]
+
+
+def test_derive_reads_free_features_that_no_tree_reads():
+    rng = np.random.default_rng(0)
+    height, weight, age = rng.uniform(1.5, 2, 50), rng.uniform(50, 100, 50), rng.normal(size=50)
+    rows = pd.DataFrame({"height": height, "excess": weight - 22 * height**2, "age": age})
+    forest = Forest.from_trees([stump(1, -1.0, 1.0), stump(2, -4.0, 4.0)], n_features=3, feature_names=list(rows))
+    costs = FeatureCosts(needs={"height": [], "excess": ["scale"], "age": []}, prices={"scale": 1.0})
+    derive = {"excess": lambda columns: columns["weight"] - 22 * columns["height"] ** 2}
+    predictor = OnDemandPredictor(forest, costs, {"scale": lambda ids: {"weight": weight[ids]}}, derive=derive)
+    for free in (rows, rows.to_numpy(), {"height": height, "age": age}):
+        np.testing.assert_array_equal(predictor.predict(np.arange(50), free).raw_scores, forest.predict(rows))
+
+
+def test_a_free_feature_may_be_derived():
+    forest = Forest.from_trees([stump(1, -1.0, 1.0)], n_features=2)
+    costs = FeatureCosts(needs=[[], []], prices={})
+    predictor = OnDemandPredictor(forest, costs, {}, derive={1: lambda columns: columns[0] - 1})
+    assert predictor.predict([0, 1], {0: [0.0, 3.0]}).raw_scores.tolist() == [-1.0, 1.0]
+    assert predictor.predict([0, 1], {0: [0.0, 3.0], 1: [5.0, -5.0]}).raw_scores.tolist() == [1.0, -1.0]
+
+
+def test_classes_are_compared_after_equally_many_trees():
+    """The trees of a class stand side by side where a round has several."""
+    X = table(0, 300)
+    y = target(X, 3)
+    data = xgb.DMatrix(X, label=y, nthread=1)
+    params = {"objective": "multi:softprob", "num_class": 3, "nthread": 1, "max_depth": 3}
+    costs, fetch = FeatureCosts([1.0] * D), columns(X)
+    one_round = xgb.train(params | {"num_parallel_tree": 8, "subsample": 0.7}, data, 1)
+    forest = Forest.from_booster(one_round)
+    result = OnDemandPredictor(forest, costs, fetch, early_exit=0.34, exit_every=2).predict(np.arange(300))
+    np.testing.assert_array_equal(result.raw_scores, forest.predict(X))
+    forest = Forest.from_booster(xgb.train(params | {"num_parallel_tree": 2}, data, 6))
+    result = OnDemandPredictor(forest, costs, fetch, early_exit=0.5, exit_every=3).predict(np.arange(300))
+    assert set(result.trees[result.status == "confident"]) <= {12, 18, 24, 30}
+
+
+@pytest.mark.parametrize("early_exit", [None, "decision", 0.9])
+def test_a_model_without_trees(early_exit):
+    booster = xgb.train({"objective": "binary:logistic"}, xgb.DMatrix(X4, label=[0, 0, 0, 1]), 0)
+    forest = Forest.from_booster(booster)
+    result = OnDemandPredictor(forest, FeatureCosts([1.0]), {}, early_exit=early_exit).predict(np.arange(4))
+    assert (result.status == "finished").all()
+    np.testing.assert_array_equal(result.raw_scores, forest.predict(X4))
+
+
 X4 = np.arange(4.0)[:, None]
