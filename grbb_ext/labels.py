@@ -287,17 +287,19 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
         one_hot = _per_class(labels.targets)
         count = one_hot.sum(axis=0)
         return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
-    if not isinstance(class_weight, Mapping):
+    items = getattr(class_weight, "items", None)  # of a dict or a pandas Series
+    if items is None:
         raise (ValueError if isinstance(class_weight, str) else TypeError)(
             f"class_weight must be 'balanced', a dict or None, got {class_weight!r}."
         )
     known = labels.classes.tolist()
+    class_weight = dict(items())
     unknown = [key for key in class_weight if key not in known]
     if unknown:
         raise ValueError(f"class_weight names {unknown}, which are not among the classes {known}.")
     weight = np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)
     if not np.isfinite(weight).all() or weight.min() < 0:
-        raise ValueError(f"class_weight must be finite and not negative, got {dict(class_weight)}.")
+        raise ValueError(f"class_weight must be finite and not negative, got {class_weight}.")
     if not weight.any():
         raise ValueError("class_weight is 0 for every class, so there is nothing to learn from.")
     return weight

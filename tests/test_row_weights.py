@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -14,6 +15,7 @@ def test_balanced_weights_give_every_class_the_same_total():
 
 def test_weights_by_class():
     assert_allclose(class_weights({5: 4.0}, LABELS), [1, 4, 1])
+    assert_allclose(class_weights(pd.Series({9: 3.0, 5: 4.0}), LABELS), [1, 4, 3])
     assert class_weights(None, LABELS) is None
     assert_allclose(mixed_weight(np.array([[0.5, 0.5, 0.0]]), np.array([1.0, 4.0, 1.0])), 2.5)
 

@@ -174,7 +174,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         y : array-like of shape (N,)
             Labels; `unlabeled`, None or NaN marks a row without one.
         sample_weight : array-like of shape (N,) or None, default=None
-            Weights of the rows.
+            Weights of the rows. The teacher learns from all labels alike, see :func:`grbb_ext.grbb_objective`.
         classes : array-like or None, default=None
             All classes, where y may miss some.
         eval_set : list of pairs (X, y), default=None

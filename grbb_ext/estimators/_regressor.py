@@ -122,7 +122,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
         y : array-like of shape (N,)
             Numbers; NaN or None marks a row without one.
         sample_weight : array-like of shape (N,) or None, default=None
-            Weights of the rows.
+            Weights of the rows. The teacher learns from all labels alike, see :func:`grbb_ext.grbb_objective`.
         eval_set : list of pairs (X, y), default=None
             Rows on which metrics are computed after each round, for early stopping; unlabelled rows are left out.
         callbacks : list, default=None

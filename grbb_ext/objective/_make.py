@@ -46,7 +46,7 @@ from grbb_ext.rules import (
     Targets,
 )
 from grbb_ext.table import Table, read_table
-from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, sharpened, shifted, spread, teach
+from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, class_shares, sharpened, shifted, spread, teach
 
 _LARGEST_SQUARED_WEIGHT = 1e15
 
@@ -125,13 +125,12 @@ class Recipe:
             )
         if asked.get("teacher") is not None and not isinstance(rule, Targets):
             raise ValueError(f"rule={rule.name!r} has no teacher: leave teacher out, or use rule='targets'.")
-        if isinstance(graph, TableGraph):
-            if isinstance(rule, Labeled) and isinstance(graph, RefinedGraph):
-                raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
-            if not (isinstance(rule, Targets) and isinstance(propagation, Smooth)):
-                # Rows that hang on nodes have no edges of their own, which the other operators and rules need.
-                graph = graph.replace(max_nodes=None)
-        return cls(rule, propagation, graph, teacher, class_weight, random_state)
+        if isinstance(rule, Labeled) and isinstance(graph, RefinedGraph):
+            raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
+        recipe = cls(rule, propagation, graph, teacher, class_weight, random_state)
+        if isinstance(graph, TableGraph) and recipe.needs_every_row:
+            return replace(recipe, graph=graph.replace(max_nodes=None))
+        return recipe
 
     @staticmethod
     def parts(*, graph: Any = None, teacher: Any = None, propagation: Any = None, rule: Any = None) -> dict[str, Any]:
@@ -159,9 +158,23 @@ class Recipe:
         return {"rule": spec, "propagation": operator, "graph": graph, "teacher": teacher}
 
     @property
+    def needs_every_row(self) -> bool:
+        """Whether every row has to be a node: rows that hang on nodes have no edges of their own."""
+        spreads = isinstance(self.propagation, Smooth) and not isinstance(self.teacher, Teacher)
+        return not (isinstance(self.rule, Targets) and spreads)
+
+    @property
     def needs_graph(self) -> bool:
         """Whether a graph is looked at: not by a fitted teacher, nor by labelled rows alone."""
         return self.rule.needs_graph and not (isinstance(self.teacher, Teacher) and self.rule.lam == 0)
+
+
+    def check(self, labels: Labels) -> None:
+        """Refuse weights and shares of classes that y does not have."""
+        class_weights(self.class_weight, labels)
+        shares = getattr(self.teacher, "class_prior", None)
+        if shares is not None and not isinstance(shares, str):
+            class_shares(shares, None, labels)
 
 
 def _refuse_beside_preset(asked: Mapping[str, Any]) -> None:
@@ -232,7 +245,8 @@ def grbb_objective(
         The marker of unlabelled rows.
     sample_weight : array-like of shape (N,) or None, default=None
         Multiplies the loss of labelled rows and gradient and hessian of unlabelled ones. Boosters do not apply the
-        weights of their data sets to a custom objective.
+        weights of their data sets to a custom objective. The teacher learns from all labels alike, whatever their
+        weight: a label that is not to count is marked as missing.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes; ``"balanced"`` by the labelled counts.
     lam : float or None, default=None
@@ -277,6 +291,7 @@ def grbb_objective(
     # Wrong labels and weights are found before the graph, which may take minutes, is built.
     labels = read_labels(y, loss, classes, unlabeled)
     weight = check_sample_weight(sample_weight, labels.n_rows)
+    recipe.check(labels)
     seconds: dict[str, float] = {}
     with timed(seconds, "table"):
         table = None if X is None else read_table(X)
@@ -292,6 +307,8 @@ def grbb_objective(
             prepared = prepare_graph(
                 recipe.graph, table, labels.n_rows, n_jobs=n_jobs, verbose=verbose, warn_missing=warn
             )
+            if prepared.W is None and recipe.needs_every_row:  # of a SharedGraph that was made for other rules
+                prepared = prepared.thinned(np.arange(labels.n_rows))
     return assemble(recipe, labels, weight, prepared, seconds)
 
 

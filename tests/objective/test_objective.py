@@ -9,7 +9,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from sklearn.naive_bayes import GaussianNB
 
-from grbb_ext import Committee, Corrected, Paper, Smooth, Targets, grbb_objective, knn_graph
+from grbb_ext import (
+    Committee,
+    Corrected,
+    Labeled,
+    Paper,
+    SharedGraph,
+    Smooth,
+    TableGraph,
+    Targets,
+    grbb_objective,
+    knn_graph,
+)
 from grbb_ext.evaluation import evaluate
 
 X, TRUTH = make_moons(120, noise=0.1, random_state=0)
@@ -309,3 +320,34 @@ def test_labels_that_the_caller_fills_in_later_are_not_those_of_the_objective():
 def test_metrics_read_labels_as_a_fit_does(y):
     obj = grbb_objective(X, np.where(Y < 0, None, np.array(["no", "yes"])[TRUTH]))
     assert evaluate(obj, [-1.0, 0.0, 1.0], y, "accuracy").value == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rule": "paper"},
+        {"rule": "corrected"},
+        {"rule": "laplacian", "lam": 0.1},
+        {"rule": Labeled(lam=0.1)},
+        {"propagation": "nonlocal"},
+    ],
+)
+def test_a_shared_graph_with_fewer_nodes_than_rows_serves_rules_that_need_them_all(options):
+    few = TableGraph(max_nodes=60)
+    obj = grbb_objective(X, Y, graph=SharedGraph(X, few), **options)
+    assert_array_equal(obj(H), grbb_objective(X, Y, graph=few, **options)(H))
+    assert obj.graph_.shape == (120, 120)
+    assert np.diff(obj.graph_.indptr).min() > 0
+
+
+def test_a_fitted_teacher_beside_the_laplacian_of_all_rows():
+    teacher = grbb_objective(X, Y).teacher_
+    obj = grbb_objective(X, Y, teacher=teacher, graph=TableGraph(max_nodes=60), lam=0.1)
+    assert np.isfinite(obj(H)).all()
+
+
+@pytest.mark.filterwarnings("error::grbb_ext.GraphWarning")  # the graph would warn of the missing values
+@pytest.mark.parametrize("options", [{"class_weight": {5: 2.0}}, {"teacher": Committee(class_prior={0: 0.5, 5: 0.5})}])
+def test_classes_that_y_does_not_have_are_found_before_the_graph(options):
+    with pytest.raises(ValueError, match=r"names \["):
+        grbb_objective(np.where(X > 1, np.nan, X), Y, **options)
