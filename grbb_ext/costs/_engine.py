@@ -119,7 +119,7 @@ class PriceEngine:
     def spent(self, paid: ArrayLike) -> Floats:
         """Return the price of a set of sources, (..., n_sources) to (...): that of :meth:`exact`, as a float.
 
-        Where prices have too many digits for that (:func:`whole_units`), the last digit may differ.
+        Where prices have too many digits for that (``whole_units``), the last digit may differ.
         """
         units, per_one = self._units
         return np.asarray(np.where(np.asarray(paid, dtype=bool), units, 0.0).sum(axis=-1) / per_one)
