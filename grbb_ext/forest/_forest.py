@@ -164,9 +164,13 @@ class Forest:
             ``booster.predict(X, raw_score=True)``.
         """
         own = getattr(booster, "forest_", None)
-        if isinstance(own, Forest) and iterations is None and missing is None:
-            return own  # of an estimator of ours, which knows the names and what is missing
-        return cls(**fields_from_booster(booster, iterations, missing))
+        if not isinstance(own, Forest):
+            return cls(**fields_from_booster(booster, iterations, missing))
+        if iterations is None and missing is None:
+            return own
+        # An estimator of ours knows the names, the categories and what is missing, its booster does not.
+        cut = fields_from_booster(booster.booster_, iterations, own.missing if missing is None else missing)
+        return cls(**cut | {"feature_names": own.feature_names, "categories": own.categories})
 
     @classmethod
     def from_file(

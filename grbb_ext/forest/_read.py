@@ -156,7 +156,7 @@ def fields_from_booster(booster: Any, iterations: int | None, missing: float | N
         best = inner.attributes().get("best_iteration")
         if iterations is None and best is not None:  # the wrapper predicts with the best round, the booster with all
             iterations = int(best) + 1
-        if missing is None:
+        if missing is None and booster.missing is not None:
             missing = float(booster.missing)
         booster = inner
     elif hasattr(booster, "booster_"):

@@ -8,12 +8,13 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import lightgbm as lgb
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grbb_ext import Forest
+from grbb_ext import Forest, GRBBClassifier
 from grbb_ext.forest import Tree, _compiled, _walk
 from grbb_ext.forest._tree import bitset
 
@@ -140,6 +141,25 @@ def test_rows_that_do_not_fit(forest):
 def test_no_booster():
     with pytest.raises(TypeError, match="got dict"):
         Forest.from_booster({})
+
+
+@pytest.mark.parametrize(
+    "booster", [xgb.XGBClassifier(n_estimators=6, missing=-9.0), lgb.LGBMClassifier(n_estimators=6, n_jobs=1)]
+)
+def test_rounds_of_an_estimator_of_ours(booster):
+    """The booster alone does not know what is missing, nor what categories there are."""
+    rng = np.random.default_rng(0)
+    size = np.where(rng.random(200) < 0.2, -9.0, rng.normal(size=200))
+    rows = pd.DataFrame({"the size": size, "color": np.array(["red", "blue", "green"])[rng.integers(0, 3, 200)]})
+    y = (rows["the size"] > 0) ^ (rows["color"] == "red")
+    model = GRBBClassifier(booster, rule="labeled").fit(rows, y.astype(int))
+    whole, same, part = (
+        model.forest_,
+        Forest.from_booster(model, iterations=6),
+        Forest.from_booster(model, iterations=2),
+    )
+    np.testing.assert_array_equal(same.predict(rows[100:]), whole.predict(rows[100:]))
+    np.testing.assert_array_equal(part.predict(rows), whole.predict(rows, stop_tree=2))
 
 
 def test_no_trees():

@@ -191,6 +191,7 @@ def test_the_wrappers_missing_value():
     forest = Forest.from_booster(wrapper)
     assert forest.missing == 0.0
     np.testing.assert_array_equal(forest.predict(X), wrapper.predict(X, output_margin=True))
+    assert np.isnan(Forest.from_booster(wrapper.set_params(missing=None)).missing)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.uint8, bool])
