@@ -287,13 +287,13 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
         one_hot = _per_class(labels.targets)
         count = one_hot.sum(axis=0)
         return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
-    items = getattr(class_weight, "items", None)  # of a dict or a pandas Series
-    if items is None:
-        raise (ValueError if isinstance(class_weight, str) else TypeError)(
+    given: Any = class_weight  # a dict or a pandas Series
+    if not hasattr(given, "items"):
+        raise (ValueError if isinstance(given, str) else TypeError)(
             f"class_weight must be 'balanced', a dict or None, got {class_weight!r}."
         )
     known = labels.classes.tolist()
-    class_weight = dict(items())
+    class_weight = dict(given.items())
     unknown = [key for key in class_weight if key not in known]
     if unknown:
         raise ValueError(f"class_weight names {unknown}, which are not among the classes {known}.")

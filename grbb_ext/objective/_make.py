@@ -168,7 +168,6 @@ class Recipe:
         """Whether a graph is looked at: not by a fitted teacher, nor by labelled rows alone."""
         return self.rule.needs_graph and not (isinstance(self.teacher, Teacher) and self.rule.lam == 0)
 
-
     def check(self, labels: Labels) -> None:
         """Refuse weights and shares of classes that y does not have."""
         class_weights(self.class_weight, labels)
