@@ -56,18 +56,18 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         The data set given to ``xgboost.train``. Its feature weights hold the mask while a tree is grown, and the
         user's own otherwise, also where training breaks off.
     mu : float, default=0
-        Trade-off between gain and price, in units of gain per unit of price; 0 buys all that helps.
+        The gain that one unit of price must bring; 0 buys everything that helps.
     budget : float or None, default=None
         The most that may be spent in total.
     strategy : {"levels", "interaction"}, default="levels"
-        Which trees are tried. ``"levels"``: on nested sets of columns, those that cost at most so much, and without
-        those that do not pay. ``"interaction"``: on all affordable columns, but so that no path buys more than one
-        feature needs.
+        Which trees are tried. ``"levels"``: on nested sets of columns, those up to a certain price, and without those
+        that gain less than they cost. ``"interaction"``: on all affordable columns, but so that no path buys more than
+        one feature needs.
     probe_every : int or "auto", default="auto"
-        Look for a purchase in every so-many-th round; rounds between use what is paid. ``"auto"`` waits 1, 2, 4, then 8
-        rounds while nothing is worth its price, and grows no more than three trees for looking in four rounds (with an
-        advance of 8), so that training takes about twice the time of plain training at most. From 65,536 rows on these
-        trees are grown on a sample of 32,768, and it takes about one and a half times as long at most.
+        2 looks for a purchase in every second round, and so on; the other rounds use what is paid. ``"auto"`` waits 1,
+        2, 4, then 8 rounds while nothing is worth its price, and grows at most three trial trees in four rounds (and 8
+        in advance), so training takes at most about twice as long as without prices. From 65,536 rows on trial trees
+        are grown on a sample of 32,768, and training takes at most about one and a half times as long.
     max_levels : int, default=8
         Most price levels of ``"levels"``, and most steps of ``"interaction"``.
 

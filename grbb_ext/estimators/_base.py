@@ -83,7 +83,8 @@ class GRBBModel(SavedModel):
         ----------
         **params
             By name. A spec that is asked for by name, or left out, is filled in first: ``graph__n_neighbors=5`` goes
-            with ``graph=None``, ``"knn"`` and ``KNNGraph(...)``.
+            with ``graph=None``, ``"knn"`` and ``KNNGraph(...)``, and ``estimator__n_estimators=50`` with
+            ``estimator=None``.
 
         Returns
         -------
@@ -95,13 +96,21 @@ class GRBBModel(SavedModel):
             name, is_nested, field = key.partition("__")
             if is_nested and name in _SPECS:
                 nested.setdefault(name, {})[field] = params.pop(key)
+        of_booster = {key: params.pop(key) for key in list(params) if key.startswith("estimator__")}
         super().set_params(**params)
+        if of_booster and self.estimator is None:
+            self.estimator = self._new_booster(adapter_of(None, self._task))
+        super().set_params(**of_booster)
         for name, fields in nested.items():
             spec = Recipe.parts(**{part: getattr(self, part) for part in _SPECS})[name]
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
         return self
+
+    def _new_booster(self, adapter: BoosterAdapter) -> Any:
+        """Return an unfitted copy of the wrapped estimator, or what stands for None."""
+        return adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
 
     def without_early_stopping(self) -> Self:
         """Return an unfitted copy that trains for a fixed number of rounds, such as on all rows once that is known.
@@ -113,7 +122,7 @@ class GRBBModel(SavedModel):
         """
         model: Self = clone(self)
         adapter = adapter_of(self.estimator, self._task)
-        booster = adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
+        booster = self._new_booster(adapter)
         adapter.fix_rounds(booster, max(self.n_iter_, 1) if hasattr(self, "booster_") else None)
         return model.set_params(estimator=booster)
 
@@ -131,7 +140,7 @@ class GRBBModel(SavedModel):
             Numbers, categories and names.
         """
         adapter = adapter_of(self.estimator, self._task)
-        estimator = adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
+        estimator = self._new_booster(adapter)
         categorical = self._categorical(adapter.categorical(estimator))
         return read_table(X, categorical=categorical, missing=adapter.missing(estimator))
 
@@ -149,7 +158,7 @@ class GRBBModel(SavedModel):
         """Read the rows and then the labels, make the objective, train, and set what both estimators have."""
         self._check_costs()
         adapter = adapter_of(self.estimator, self._task)
-        estimator = adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
+        estimator = self._new_booster(adapter)
         missing = adapter.missing(estimator)
         continued = booster = None
         if init_model is not None:  # which may be this very model
@@ -327,7 +336,7 @@ class GRBBModel(SavedModel):
         Parameters
         ----------
         **settings
-            Passed to :func:`grbb_ext.variance.prediction_variance`.
+            Passed to :func:`grbb_ext.variance.prediction_variance`, such as ``per_row=True`` and ``lam``.
 
         Returns
         -------
@@ -344,7 +353,8 @@ class GRBBModel(SavedModel):
         k : int
             How many.
         **settings
-            Passed to :func:`grbb_ext.variance.suggest_labels`.
+            Passed to :func:`grbb_ext.variance.suggest_labels`. Pass ``X=``, the rows given to fit, for better
+            suggestions.
 
         Returns
         -------
@@ -364,7 +374,7 @@ class GRBBModel(SavedModel):
         price : float
             Price of one label.
         **settings
-            Passed to :func:`grbb_ext.variance.plan_labels`.
+            Passed to :func:`grbb_ext.variance.plan_labels`, such as ``X=``, ``money=`` and ``strategy=``.
 
         Returns
         -------

@@ -38,7 +38,7 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
-        Trade-off between gain and price.
+        The gain that one unit of cost must bring: a feature is bought only if its gain exceeds mu times its price.
     budget : float or None, default=None
         The most that all features may cost together.
     class_weight : "balanced", dict or None, default=None

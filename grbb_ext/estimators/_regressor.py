@@ -35,7 +35,7 @@ class GRBBRegressor(RegressorMixin, GRBBModel):  # type: ignore[misc]  # scikit-
     feature_costs : FeatureCosts, mapping or array-like, default=None
         Prices of the columns, by name where X has names.
     mu : float, default=0
-        Trade-off between gain and price.
+        The gain that one unit of cost must bring: a feature is bought only if its gain exceeds mu times its price.
     budget : float or None, default=None
         The most that all features may cost together.
     categorical_features : "from_dtype" or list of names, positions or bools, default="from_dtype"

@@ -47,7 +47,7 @@ class Committee(Spec):
         Power s by which the averaged probabilities are sharpened, :math:`q_k^s / \sum_j q_j^s`; 1 leaves them alone.
         ``"auto"`` averages over the powers that held-out labels support.
     class_prior : "auto", "unlabeled", dict, array-like or None, default="auto"
-        Shares of the classes among all rows, where labels were drawn at other rates, such as so many of each class:
+        Shares of the classes among all rows, where labels were drawn at other rates, such as ten of each class:
         targets are multiplied by these shares over those of the labels. A dict by class, or shares in the order of
         the classes. ``"unlabeled"`` estimates them by comparing labelled with unlabelled rows
         (:func:`grbb_ext.teacher.matched_shares`). ``"auto"`` does so where all classes have equally many labels, five
