@@ -38,6 +38,15 @@ def test_nested_parameters(classifier):
         model.set_params(nonsense=1)
 
 
+@pytest.mark.parametrize("costs", [None, [1.0, 1.0]])
+def test_parameters_of_the_booster_that_stands_for_none(moons, costs):
+    X, truth, y = moons
+    model = GRBBClassifier().set_params(estimator__n_estimators=3, feature_costs=costs).fit(X, y)
+    expected = clone(GRBBClassifier(feature_costs=costs).fit(X, y).estimator_).set_params(n_estimators=3)
+    assert model.n_iter_ == 3
+    assert model.estimator.get_params() == expected.get_params()
+
+
 def test_clone_keeps_parameters_and_forgets_the_fit(classifier, moons):
     X, _, y = moons
     shared, costs = SharedGraph(X), FeatureCosts([1.0, 2.0])
