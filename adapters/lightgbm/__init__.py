@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.evaluation import Metric, evaluate
@@ -17,6 +16,7 @@ except ImportError as error:
     raise ImportError("grbb_ext.adapters.lightgbm needs LightGBM: pip install 'grbb_ext[lightgbm]'.") from error
 
 from grbb_ext.adapters._wrapped import Folds, refuse_keywords
+from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._estimator import ADAPTER
 from grbb_ext.adapters.lightgbm._train import train
 from grbb_ext.adapters.lightgbm._trees import add_link
@@ -113,14 +113,14 @@ def cv(
     obj = params.get("objective")
     if not isinstance(obj, GRBBObjective):
         raise TypeError(f"params['objective'] must be what grbb_objective returned, got {obj!r}.")
+    if parameters.get(params, "metric") not in (None, "", "None"):
+        raise TypeError("Metrics of params count unlabelled rows. Take them out, and pass metric=.")
     try:
         n_rows = train_set.num_data()
     except lgb.basic.LightGBMError:  # not made yet: bins are made as the parameters say
         train_set.params = {**(train_set.params or {}), **params, "objective": "none"}
         n_rows = train_set.construct().num_data()
     parts = Folds(obj, n_rows, folds, groups, metric)
-    if train_set.get_label() is None:
-        train_set.set_label(np.zeros(obj.n_rows_))  # LightGBM cuts the labels with the rows, and needs some
     found: dict[str, Any] = lgb.cv(
         # LightGBM copies the parameters with all that is in them; a function is left as it is.
         {**params, "objective": lambda raw_scores, data: parts.gradients(raw_scores, data), "metric": "None"},

@@ -215,7 +215,7 @@ def _threads(n_jobs: int | None) -> int:
     """Count threads as joblib does; 0 is LightGBM's own choice, all cores."""
     if n_jobs is None or n_jobs == -1:
         return 0
-    return n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
+    return n_jobs if n_jobs >= 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
 
 
 def _dataset(

@@ -49,6 +49,8 @@ class Rounds:
         self._leaky = mu > 0 and parameters.restricts_leaves(params)
         # A change of parameters would set back the seeds of row sampling by gradient.
         self._seed = int(parameters.get(params, "bagging_seed", 3)) if parameters.is_goss(params) else None
+        # LightGBM drops columns that cannot be split, and fails where parameters of a data set without any are changed.
+        self._is_empty = not any(map(booster.train_set.feature_num_bin, range(n)))
         self._open: Mask = np.ones(n, dtype=bool)
         self._penalty = np.zeros(n)
         self._pardoned: Mask = np.zeros(n, dtype=bool)
@@ -163,7 +165,7 @@ class Rounds:
         if not np.array_equal(penalty, self._penalty):
             changes["cegb_tradeoff"] = 1.0
             changes["cegb_penalty_feature_coupled"] = penalty.tolist()
-        if changes:
+        if changes and not self._is_empty:
             if self._seed is not None:
                 self._seed += 1
                 changes["bagging_seed"] = self._seed

@@ -104,6 +104,8 @@ def test_wrong_calls():
         xgb_adapter.cv(XGB, xgb.DMatrix(X), obj=OBJ, nfold=3)
     with pytest.raises(TypeError, match=r"eval_metric= .*metric="):
         xgb_adapter.cv({**XGB, "eval_metric": "auc"}, xgb.DMatrix(X), obj=OBJ)
+    with pytest.raises(TypeError, match=r"Metrics of params .*metric="):
+        lgb_adapter.cv({**LGB, "objective": OBJ, "metrics": "auc"}, lgb.Dataset(X))
     with pytest.raises(TypeError, match="grbb_objective"):
         lgb_adapter.cv({"objective": "binary"}, lgb.Dataset(X))
     with pytest.raises(ValueError, match="metric must be"):

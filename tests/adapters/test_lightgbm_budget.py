@@ -425,6 +425,22 @@ def test_refused_parameters(params: dict[str, Any], message: str) -> None:
         train({**FAST, **params}, lgb.Dataset(X, y), 1, costs=SHARED, mu=1.0)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_columns_that_cannot_be_split_buy_nothing(n_classes: int) -> None:
+    """With fewer than 40 rows leaves of 20 cannot be: LightGBM drops all columns, and its model is a constant."""
+    X, y = noisy(30, 4)
+    params: dict[str, Any] = {"objective": "binary", "verbosity": -1, "num_threads": 1}
+    if n_classes == 3:
+        params |= {"objective": "multiclass", "num_class": 3}
+    data = lgb.Dataset(X, np.digitize(y, np.quantile(y, [0.5] if n_classes == 2 else [0.4, 0.7])))
+    plain = lgb.train(params, data, 5)
+    for setting in ({"mu": 1.0}, {"budget": 0.0}, {"mu": 1.0, "budget": 2.0}):
+        booster = train(params, data, 5, costs=FeatureCosts([1.0] * 4), **setting)
+        assert booster.ledger_.spent == 0
+        assert booster.ledger_.stop_reason
+        np.testing.assert_array_equal(booster.predict(X), plain.predict(X))
+
+
 def test_wrong_arguments() -> None:
     X, y = noisy()
     data = lgb.Dataset(X, y)

@@ -86,3 +86,10 @@ def test_weights_that_lightgbm_fails_on_are_refused_with_advice() -> None:
     with pytest.raises(ValueError, match="Bring sample_weight and class_weight within a factor of 1e12"):
         GRBBClassifier(booster, rule="labeled").fit(X, y, sample_weight=weight)
     GRBBClassifier(booster, rule="labeled").fit(X, y, sample_weight=np.clip(weight, 1e-6, 1e6))
+
+
+def test_no_number_of_threads_is_that_of_lightgbm():
+    X, y = np.arange(40.0)[:, None], np.arange(40) // 20
+    for n_jobs in (0, None):
+        model = GRBBClassifier(LGBMClassifier(n_estimators=1, n_jobs=n_jobs), rule="labeled").fit(X, y)
+        assert model.booster_.params["num_threads"] == 0
