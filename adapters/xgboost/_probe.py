@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from grbb_ext.adapters.xgboost._mask import ColumnMask, Settings
-from grbb_ext.costs import Groups, Growth, Mask
+from grbb_ext.costs import Groups, Growth, Mask, shorten
 
 Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -104,13 +104,14 @@ class TreeReader:
     """
 
     def __init__(self, names: Sequence[str] | None, n_columns: int) -> None:
-        listed = names or [f"f{i}" for i in range(n_columns)]
-        self._position = {name: i for i, name in enumerate(listed)}
+        self._unnamed = {f"f{i}": i for i in range(n_columns)}
+        self._named = {name: i for i, name in enumerate(names or self._unnamed)}
 
     def used(self, booster: xgb.Booster) -> Mask:
         """Return the columns that some split of a booster reads."""
-        used = np.zeros(len(self._position), dtype=bool)
-        used[[self._position[name] for name in booster.get_score(importance_type="weight")]] = True
+        position = self._position(booster)
+        used = np.zeros(len(position), dtype=bool)
+        used[[position[name] for name in booster.get_score(importance_type="weight")]] = True
         return used
 
     def step(self, booster: xgb.Booster) -> float:
@@ -120,14 +121,26 @@ class TreeReader:
     def growth(self, booster: xgb.Booster, round: int, gamma: float = 0.0) -> Growth:
         """Return what a round grew; each split's gain is charged gamma, as XGBoost does."""
         one = booster[round : round + 1]
-        gain = np.zeros(len(self._position))
+        position = self._position(one)
+        gain = np.zeros(len(position))
         used = np.zeros(gain.size, dtype=bool)
         for name, value in one.get_score(importance_type="total_gain").items():
-            gain[self._position[name]], used[self._position[name]] = value, True
+            gain[position[name]], used[position[name]] = value, True
         if gamma > 0:
             for name, count in one.get_score(importance_type="weight").items():
-                gain[self._position[name]] -= gamma * float(np.sum(count))
+                gain[position[name]] -= gamma * float(np.sum(count))
         return Growth(used, gain)
+
+    def _position(self, booster: xgb.Booster) -> dict[str, int]:
+        """Return the positions of columns; XGBoost continues a model without names on named data."""
+        if booster.feature_names is None:
+            return self._unnamed
+        if list(booster.feature_names) != list(self._named):
+            raise ValueError(
+                f"The model has the columns {shorten(booster.feature_names)}, the DMatrix {shorten(self._named)}. "
+                "Continue a model on the columns that it was trained on, in their order."
+            )
+        return self._named
 
 
 class Prober:

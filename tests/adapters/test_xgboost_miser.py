@@ -456,6 +456,24 @@ def test_what_costs_cannot_be_kept_under_is_refused_by_name(params, message):
         xgb.train({**BINARY, **params}, dtrain, 2, callbacks=[miser])
 
 
+def test_a_model_without_names_is_continued_on_named_columns():
+    X, y = make_data()
+    names = [f"f{j}" for j in range(X.shape[1])][::-1]  # names of other positions
+    before = xgb.train({"max_depth": 1, "nthread": 1}, xgb.DMatrix(X, y), 1)
+    (first,) = before.get_score()
+    dtrain = xgb.DMatrix(X, y, feature_names=names)
+    costs = FeatureCosts(dict.fromkeys(names, 1.0))
+    miser = GreedyMiser(costs, "reg:squarederror", dtrain, budget=1)
+    booster = xgb.train({"max_depth": 1, "nthread": 1}, dtrain, 2, xgb_model=before, callbacks=[miser])
+    assert booster.ledger_.history[0].features == (names[int(first[1:])],)
+    assert booster.ledger_.spent == 1.0
+    for other in (None, names[::-1]):
+        dtrain = xgb.DMatrix(X, y, feature_names=other)
+        miser = GreedyMiser(FeatureCosts([1.0] * len(names)).bind(other or len(names)), "reg:squarederror", dtrain)
+        with pytest.raises(ValueError, match="The model has the columns 'f5', 'f4'"):
+            xgb.train({"nthread": 1}, dtrain, 1, xgb_model=booster, callbacks=[miser])
+
+
 def test_updating_a_model_is_refused():
     X, y = make_data()
     dtrain = xgb.DMatrix(X, label=y)
