@@ -40,7 +40,7 @@ def test_nested_parameters(classifier):
 
 @pytest.mark.parametrize("costs", [None, [1.0, 1.0]])
 def test_parameters_of_the_booster_that_stands_for_none(moons, costs):
-    X, truth, y = moons
+    X, _, y = moons
     model = GRBBClassifier().set_params(estimator__n_estimators=3, feature_costs=costs).fit(X, y)
     expected = clone(GRBBClassifier(feature_costs=costs).fit(X, y).estimator_).set_params(n_estimators=3)
     assert model.n_iter_ == 3
