@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score, roc_auc_score
 
+from grbb_ext._options import positive_int, positive_number
 from grbb_ext._show import check_matplotlib, html_table
 from grbb_ext.model_selection import CostCurve, HeldOut, held_out_predict
 from grbb_ext.persistence import versions_of
@@ -65,6 +66,12 @@ def write_report(
     """
     if curve is not None and not isinstance(curve, CostCurve):
         raise TypeError(f"curve must be what cost_curve returned, got {type(curve).__name__}.")
+    positive_int(n_suggestions, "n_suggestions", least=0)
+    if label_price is not None:
+        positive_number(label_price, "label_price")
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder: name a file, such as {str(target / 'report.html')!r}.")
     check_matplotlib()
     obj = model.objective_
     if X is not None and np.shape(X)[0] != obj.n_rows_:
@@ -86,7 +93,7 @@ def write_report(
         ("Versions", _table((), versions_of(model.library_, model._adapter.version).items())),
     ]
     body = "".join(f"<h2>{name}</h2>{text}" for name, text in sections if text)
-    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(_PAGE.format(title=escape(title), lead=escape(lead), sections=body), encoding="utf-8")
     return target
 
@@ -186,7 +193,8 @@ def _calibration(held: HeldOut | None) -> str:
         return ""
     n, code = held.rows.size, np.searchsorted(held.classes, held.y)
     if held.classes.size == 2:
-        probability, happened, what = held.prediction[:, 1], code == 1, f"class {held.classes[1]}"
+        name = str(held.classes[1]).replace("$", r"\$")  # two of them would enclose a formula
+        probability, happened, what = held.prediction[:, 1], code == 1, f"class {name}"
     else:
         probability, what = held.prediction.max(axis=1), "the predicted class"
         happened = held.prediction.argmax(axis=1) == code

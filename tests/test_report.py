@@ -158,3 +158,28 @@ def test_pictures_without_matplotlib_say_what_to_install(tmp_path, monkeypatch):
         with pytest.raises(ImportError, match=r"grbb_ext\[plot\]"):
             draw()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_suggestions": 2.5}, "n_suggestions must be an integer of at least 0"),
+        ({"label_price": "5"}, "label_price must be a positive number"),
+        ({"path": "."}, r"is a folder: name a file, such as 'report\.html'"),
+    ],
+)
+def test_settings_are_looked_at_before_the_folds(monkeypatch, settings, message):
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
+    monkeypatch.setattr("grbb_ext.report.held_out_predict", lambda *_, **__: pytest.fail("trained in folds"))
+    with pytest.raises((ValueError, IsADirectoryError), match=message):
+        model.report(**{"path": "report.html", "X": X} | settings)
+
+
+def test_names_with_dollars_are_no_formulas(tmp_path):
+    y = np.where(Y == "yes", "up to $1^^$", Y)
+    GRBBClassifier(BOOSTER, n_jobs=1).fit(X, y).report(tmp_path / "a.html", X)
+
+
+def test_folders_of_the_page_are_made(tmp_path):
+    GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y).report(tmp_path / "new" / "folder" / "a.html")
+    assert (tmp_path / "new" / "folder" / "a.html").is_file()

@@ -47,13 +47,19 @@ def plane(X: Any) -> tuple[Floats, tuple[str, str]]:
     names = table.schema.names or [f"column {j}" for j in range(table.n_columns)]
     if table.n_columns < 2:
         raise ValueError(f"X must have at least two columns, got shape {table.values.shape}. Pass coordinates=.")
-    if table.values.shape[1] == 2 and not table.schema.categorical and not hasattr(table.values, "tocsr"):
-        return np.asarray(table.values, dtype=np.float64), (names[0], names[1])
+    if table.n_columns == 2 and not table.schema.categorical:
+        at = np.asarray(table.values.toarray() if hasattr(table.values, "tocsr") else table.values, dtype=np.float64)
+        return np.where(np.isnan(at), np.nanmedian(at, axis=0), at), (names[0], names[1])
     points = DistanceSpace.fit(table, warn_missing=False)(table)
     pca = PCA(2, random_state=0).fit(points)
     first, second = 100 * np.nan_to_num(pca.explained_variance_ratio_)  # rows that are all equal have none
     axis_names = (f"component 1 ({first:.0f} % of the variance)", f"component 2 ({second:.0f} %)")
     return np.asarray(pca.transform(points), dtype=np.float64), axis_names
+
+
+def _text(name: Any) -> str:
+    """Return a name as text in which no two $ enclose a formula."""
+    return str(name).replace("$", r"\$")
 
 
 def _targets(obj: GRBBObjective, H: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -240,13 +246,12 @@ class PropagationDisplay(Display):
         self.labeled_ = ax.scatter(x[at], y[at], c=mark[at], **scale, **_MARK)
         self.colorbar_ = None
         if self.value.ndim == 1:
-            toward = (
-                "" if self.classes is None else ",\ntowards {:.20} (-) or {:.20} (+)".format(*map(str, self.classes))
-            )
+            named = [] if self.classes is None else [_text(f"{name!s:.20}") for name in self.classes]
+            toward = ",\ntowards {} (-) or {} (+)".format(*named) if named else ""
             self.colorbar_ = ax.figure.colorbar(self.points_, ax=ax, label=f"step that the next tree learns{toward}")
         elif self.classes is not None and len(palette) <= _KEYS:
             for name, shade in zip(self.classes, palette, strict=True):
-                ax.scatter([], [], color=shade, s=30, label=str(name))
+                ax.scatter([], [], color=shade, s=30, label=_text(name))
         if out.size:
             ax.scatter(x[out], y[out], marker="x", color="0.5", s=16, lw=0.8, label=f"out of reach ({out.size})")
         # One key for labelled rows of all colours.
@@ -255,7 +260,7 @@ class PropagationDisplay(Display):
             legend_above(ax)
         else:
             ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        ax.set(xlabel=_text(self.axis_names[0]), ylabel=_text(self.axis_names[1]))
         return self
 
     def _palette(self, cmap: Any) -> Floats:

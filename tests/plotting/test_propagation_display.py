@@ -190,3 +190,20 @@ def test_long_names_of_classes_fit_beside_the_colours():
     display.figure_.canvas.draw()
     box = display.colorbar_.ax.yaxis.label.get_window_extent()
     assert 0 <= box.y0 < box.y1 <= display.figure_.bbox.height
+
+
+@pytest.mark.parametrize("names", [["$10_$20", "x^^$"], ["a$", "b$_", "c"]])
+def test_names_with_dollars_are_no_formulas(names):
+    y = [names[0], None, None, None, names[-1], names[1]]
+    frame = pd.DataFrame(LINE, columns=["$_$_", "$^^$"])
+    display = PropagationDisplay.from_objective(grbb_objective(None, y, graph=PATH), frame)
+    display.figure_.canvas.draw()
+    assert display.ax_.get_xlabel() == r"\$_\$_"
+
+
+def test_two_columns_that_are_sparse_or_miss_values():
+    obj, rows = grbb_objective(X, Y), X[:, :2].copy()
+    rows[3, 0] = np.nan
+    expected = np.where(np.isnan(rows), np.nanmedian(rows, axis=0), rows)
+    for given in (rows, sp.csr_array(rows)):
+        assert_array_equal(PropagationDisplay.from_objective(obj, given).coordinates, expected)
