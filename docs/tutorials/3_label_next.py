@@ -43,7 +43,7 @@ model.suggest_labels(5, X=X)
 # Label, and fit again
 # --------------------
 # In practice you write the chosen rows to a file, have them labelled, and read the answers. Here
-# they are looked up. Random rows are labelled beside them, for comparison.
+# they are looked up. For comparison, the same is done with random rows.
 
 import matplotlib.pyplot as plt
 
