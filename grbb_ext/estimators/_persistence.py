@@ -393,7 +393,7 @@ def _checked(content: Mapping[str, Any], task: str) -> dict[str, Any]:
 _SETTING = (bool, int, float, str, list, tuple, dict, np.ndarray, Spec)
 # Types of settings, and of the wrapped estimator's parameters, beside None; others may be any of the above.
 _SETTINGS: dict[str, tuple[type, ...]] = {
-    "graph": (str, Spec, np.ndarray, list),
+    "graph": (str, Spec),
     "teacher": (str, Spec, list, tuple),
     "propagation": (str, Spec),
     "rule": (str, Spec),
@@ -440,7 +440,8 @@ def _saved(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     saved, left_out = {}, []
     for name, value in params.items():
         try:
-            if _OF_THIS_MACHINE.fullmatch(name) and value is not None:
+            of_rows = name == "graph" and not isinstance(value, (str, Spec))  # a matrix, dense or sparse
+            if value is not None and (of_rows or _OF_THIS_MACHINE.fullmatch(name)):
                 raise NotPlainError
             saved[name] = to_plain(value)
         except NotPlainError:

@@ -151,7 +151,7 @@ class EstimatorExpert:
         def fitted(chosen: Index) -> Any:
             try:
                 return clone(estimator).fit(rows.take(chosen).native(), known[chosen])
-            except ValueError as error:
+            except (TypeError, ValueError) as error:
                 numbered = labels.classes is None or labels.classes.tolist() == list(range(labels.classes.size))
                 way_out = "It gets classes as they are in y: number them 0, 1, ... if it takes nothing else."
                 raise ValueError(

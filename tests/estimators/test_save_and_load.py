@@ -304,11 +304,14 @@ def test_sparse_rows_and_constant_columns(classifier, tmp_path):
     assert same_bits(GRBBClassifier.load(tmp_path / "model").decision_function(X), model.decision_function(X))
 
 
-def test_settings_that_json_lacks_are_named(classifier, library, tmp_path):
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_array.toarray])
+def test_settings_that_json_lacks_are_named(classifier, library, tmp_path, kind):
     X, code, labeled = rows()
     name = {"lightgbm": "random_state", "xgboost": "callbacks"}[library]
     booster = classifier(**{name: {"random_state": np.random.RandomState(0), "callbacks": [TrainingCallback()]}[name]})
-    model = GRBBClassifier(booster, teacher="graph", graph=sp.eye_array(120, k=1) + sp.eye_array(120, k=-1))
+    model = GRBBClassifier(
+        booster, teacher="graph", graph=kind(sp.csr_array(sp.eye_array(120, k=1) + sp.eye_array(120, k=-1)))
+    )
     model.set_params(propagation="harmonic").fit(X, np.where(labeled, code, -1))
     with pytest.warns(UserWarning, match=f"estimator__{name}, graph"):
         model.save(tmp_path / "model")

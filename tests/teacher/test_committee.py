@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_moons
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -308,6 +309,8 @@ def test_an_expert_that_cannot_be_fitted_is_named():
     with pytest.raises(ValueError, match=r"The expert GaussianNB cannot be fitted: .*NaN") as raised:
         grbb_objective(holes, y, teacher=[GaussianNB()])
     assert "number them" not in str(raised.value)
+    with pytest.raises(ValueError, match=r"The expert HistGradientBoostingClassifier cannot be fitted: .*dense"):
+        grbb_objective(sp.csr_array(MOONS), y, teacher=[HistGradientBoostingClassifier()])
 
 
 def test_experts_of_one_class_are_numbered():
