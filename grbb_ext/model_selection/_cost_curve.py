@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +61,15 @@ def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCur
 def _scorer(scoring: Any, estimator: Any, unlabeled: Any) -> tuple[LabeledScorer, str]:
     """Return a scorer of labelled rows, and its name for the axis of a picture."""
     own = "accuracy" if is_classifier(estimator) else "R^2"
-    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", own)
-    return labeled_scorer(scoring, unlabeled=unlabeled), name
+    return labeled_scorer(scoring, unlabeled=unlabeled), own if scoring is None else _name(scoring)
+
+
+def _name(scoring: Any) -> str:
+    """Return the name of a score: of its function, where it is a scorer of scikit-learn."""
+    if isinstance(scoring, str):
+        return scoring
+    function = getattr(scoring, "_score_func", scoring)
+    return str(getattr(function, "__name__", "score")).replace("<lambda>", "score")
 
 
 class _Stage(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -247,7 +254,7 @@ def _curve_of_function(
         cost, n_trees, n_features = _size(model, costs)
         score = float("nan") if scoring is None else float(scoring(model))
         fits.append([_Fit([score], [cost], n_trees, n_features, model)])
-    name = getattr(scoring, "__name__", "score").replace("<lambda>", "score")
+    name = "score" if scoring is None else _name(scoring)
     models = tuple(fit.model for (fit,) in fits)
     return _curve(settings, fits, score_name=name, higher_is_better=higher_is_better, models=models)
 
@@ -320,6 +327,8 @@ def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | No
     for name, values, most in (("mu", mus, np.inf), ("budget", budgets, np.inf if own is None else own)):
         if values is None:
             continue
+        if isinstance(values, Real | str):
+            raise TypeError(f"{name}s must be a list of numbers, got {values!r}. Put it in a list.")
         prices = [check_price(value, name) for value in values]
         if not prices:
             raise ValueError(f"{name}s is empty: give at least one value.")

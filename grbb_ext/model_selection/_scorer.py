@@ -70,7 +70,12 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
         return values.tocsr()[rows]
     if type(values).__module__.partition(".")[0] == "pyarrow":
         return values.take(rows)
-    return values[rows] if hasattr(values, "__array__") else np.asarray(values)[rows]
+    if hasattr(values, "__array__"):
+        return values[rows]
+    array = np.asarray(values)
+    if array.dtype.kind in "US":  # numpy makes text of numbers beside text
+        array = np.asarray(values, dtype=object)
+    return array[rows]
 
 
 class LabeledScorer:

@@ -14,7 +14,7 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.metrics import accuracy_score, log_loss, r2_score
+from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, make_scorer, r2_score
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier, XGBRegressor
@@ -121,6 +121,18 @@ def test_another_score_and_strings():
     assert_allclose(curve.score[0, 0, -1], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("scoring", "name"),
+    [
+        (None, "accuracy"),
+        (make_scorer(cohen_kappa_score), "cohen_kappa_score"),
+        (lambda model, X, y: model.score(X, y), "score"),
+    ],
+)
+def test_a_score_has_its_own_name(scoring, name):
+    assert curve_of(BOOSTERS["lightgbm"], mus=[1.0], scoring=scoring).score_name == name
+
+
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_a_class_with_one_label_does_not_stop_it():
     y = Y.copy()
@@ -169,6 +181,8 @@ def test_groups_and_weights_reach_the_fits():
     [
         ({"mus": []}, ValueError, "mus is empty"),
         ({"mus": [-1.0]}, ValueError, "mu must be a finite number"),
+        ({"mus": 0.5}, TypeError, "mus must be a list of numbers, got 0.5"),
+        ({"budgets": np.float64(20)}, TypeError, "budgets must be a list"),
         ({"scoring": ["accuracy", "f1"]}, TypeError, "one score"),
         ({"cv": SemiSupervisedSplit(3)}, ValueError, "set it on the splitter"),
         ({"cv": KFold(60), "random_state": None}, ValueError, "pass cv=SemiSupervisedSplit"),

@@ -99,3 +99,9 @@ def test_tables_and_labels_of_pyarrow():
     expected = held_out_predict(MODEL, X, Y, cv=3)
     found = held_out_predict(MODEL, pa.table({"a": X[:, 0], "b": X[:, 1]}), pa.array(Y), cv=3)
     np.testing.assert_array_equal(found.prediction, expected.prediction)
+
+
+def test_lists_of_numbers_and_text():
+    rows = [[float(x), "high" if x > 0.5 else "low"] for x in X[:, 0]]
+    expected = held_out_predict(MODEL, np.array(rows, dtype=object), Y, cv=3)
+    np.testing.assert_array_equal(held_out_predict(MODEL, rows, Y.tolist(), cv=3).prediction, expected.prediction)
