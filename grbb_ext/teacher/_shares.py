@@ -81,6 +81,21 @@ def shares_of_labels(labels: Labels) -> Floats:
     return np.asarray(np.maximum(one_hot(labels.targets).mean(axis=0), 1e-6))
 
 
+def ratio_to_labels(shares: Floats, labels: Labels) -> Floats:
+    """Return by how much each class is more frequent than among the labels.
+
+    It is 1 for a class without a label, whatever its share: what no label has taught would be the next to nothing that
+    experts give it, times a million.
+
+    Examples
+    --------
+    >>> from grbb_ext.labels import read_labels
+    >>> ratio_to_labels(np.array([0.2, 0.3, 0.5]), read_labels([0, 1, 1, 1], classes=[0, 1, 2])).round(6).tolist()
+    [0.8, 0.4, 1.0]
+    """
+    return np.where(one_hot(labels.targets).any(axis=0), shares / shares_of_labels(labels), 1.0)
+
+
 def matched_shares(table: Table, labels: Labels) -> Floats:
     r"""Estimate the shares of the classes among the unlabelled rows: those with which the labelled rows resemble them.
 

@@ -21,7 +21,7 @@ from grbb_ext.teacher._forest import ForestExpert
 from grbb_ext.teacher._graph import GraphExpert, Refinement, once, spread
 from grbb_ext.teacher._held_out import EstimatorExpert, check_estimator
 from grbb_ext.teacher._linear import LinearExpert
-from grbb_ext.teacher._shares import class_shares, shares_of_labels
+from grbb_ext.teacher._shares import class_shares, ratio_to_labels
 from grbb_ext.teacher._targets import shifted, tempered
 
 Expert = GraphExpert | ForestExpert | LinearExpert | EstimatorExpert
@@ -51,7 +51,8 @@ class Committee(Spec):
         targets are multiplied by these shares over those of the labels. A dict by class, or shares in the order of
         the classes. ``"unlabeled"`` estimates them by comparing labelled with unlabelled rows
         (:func:`grbb_ext.teacher.matched_shares`). ``"auto"`` does so where all classes have equally many labels, five
-        or more: these were hardly drawn at random. None trusts the labels.
+        or more: these were hardly drawn at random. None trusts the labels. A class without a label has next to none of
+        the targets, whatever its share.
     """
 
     experts: tuple[Any, ...] = _EXPERTS
@@ -292,7 +293,7 @@ def _taught(
         teacher = Teacher(tuple(experts), labels, schema, graph.unknown, evidence)
         if shares is not None:
             evidence = replace(evidence, class_shares=tuple(shares.tolist()))
-            teacher = replace(teacher, evidence=evidence, prior_ratio=shares / shares_of_labels(labels))
+            teacher = replace(teacher, evidence=evidence, prior_ratio=ratio_to_labels(shares, labels))
         q = teacher.mix(predicted)
         q[labels.labeled] = labels.targets
     unreachable = np.flatnonzero(~found.operator.reachable) if experts == [graph] else np.empty(0, dtype=np.intp)

@@ -160,3 +160,13 @@ def test_estimated_shares_are_saved_with_the_model(tmp_path):
 def test_shares_that_are_none(prior, message):
     with pytest.raises(ValueError, match=message):
         grbb_objective(MOONS, at_random(TRUTH, 20), teacher=Committee(class_prior=prior))
+
+
+@pytest.mark.filterwarnings("ignore:Only the class")
+@pytest.mark.parametrize("seen", [[0], [0, 1]])
+def test_a_given_share_teaches_nothing_of_a_class_without_a_label(seen):
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = np.where(np.arange(80) < 24, np.resize(seen, 80), -1)
+    prior = Committee(class_prior=dict(zip(range(3), (0.3, 0.3, 0.4), strict=True)))
+    q = grbb_objective(X, y, classes=[0, 1, 2], teacher=prior, verbose=False).targets_
+    assert q[:, [k for k in range(3) if k not in seen]].max() < 0.1
