@@ -19,6 +19,8 @@ from grbb_ext.rules import Targets
 #: LightGBM's losses that take soft labels. A model that is trained with one of them carries its link.
 _OBJECTIVES = {"logistic": "cross_entropy", "squared_error": "regression"}
 
+_NAMES_OF_OBJECTIVE = ("objective", "objective_type", "app", "application", "loss")
+
 _NO_COSTS = (
     "With prices (coupled CEGB) the distributed trainer of LightGBM 4.7.0 silently returns corrupted models, different "
     "on each worker. Use grbb_ext.adapters.dask.train, for XGBoost, or LightGBM on one machine."
@@ -89,8 +91,9 @@ def train_lightgbm(
             "for XGBoost, or LightGBM on one machine with grbb_objective."
         )
     objective = _OBJECTIVES[labels.loss.name]
-    if params.get("objective", objective) != objective:
-        raise ValueError(f"objective={params['objective']!r}, but the loss is {objective!r}: take it out of params.")
+    for name in {*_NAMES_OF_OBJECTIVE} & {*params}:
+        if params[name] != objective:
+            raise ValueError(f"{name}={params[name]!r}, but the loss is {objective!r}: take it out of params.")
     start = time.perf_counter()
     # Scores start at 0, as with the objective on one machine, and not at the mean of the targets.
     chosen = {"boost_from_average": False, "n_estimators": num_boost_round, **params, "objective": objective}

@@ -13,6 +13,7 @@ from xgboost import dask as xgb_dask
 
 from grbb_ext.adapters.dask._parts import with_categories
 from grbb_ext.losses import class_probabilities
+from grbb_ext.table import Unseen
 
 # The attribute of an XGBoost model, in its file too, that names the classes.
 _CLASSES = "grbb_ext_classes"
@@ -76,7 +77,7 @@ def predict(
     classes : array-like or None, default=None
         The classes, for a bare booster of LightGBM, whose file does not have them.
     **settings
-        Passed to ``xgboost.dask.predict``.
+        Passed to ``xgboost.dask.predict``; a Model knows its `missing`.
 
     Returns
     -------
@@ -87,9 +88,11 @@ def predict(
         raise ValueError(f"kind must be 'margin', 'probability' or 'class', got {kind!r}.")
     client = connected(client)
     booster = model["booster"] if isinstance(model, dict) else model
-    unseen = "error" if isinstance(booster, Booster) else "missing"
+    unseen: Unseen = "error" if isinstance(booster, Booster) else "missing"
     known, regression = _classes(model, booster, classes)
-    X = X if not isinstance(model, dict) else with_categories(X, model["schema"], unseen)
+    if isinstance(model, dict):
+        X = with_categories(X, model["schema"], unseen)
+        settings.setdefault("missing", model["schema"].missing)
     if hasattr(booster, "model_to_string"):
         margin = _lightgbm_margins(booster, X)
     else:

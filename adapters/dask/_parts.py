@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._rows import LARGEST_ID, Ids, split_ids
-from grbb_ext.labels import check_sample_weight
-from grbb_ext.table import Schema, Table, join_schemas, listed_categories, read_table
+from grbb_ext.labels import check_sample_weight, read_target
+from grbb_ext.table import Schema, Table, Unseen, join_schemas, listed_categories, read_column, read_table
 
 Pieces = Sequence[distributed.Future]
 
@@ -82,8 +82,8 @@ class Parts:
         if isinstance(values, dd.DataFrame):
             raise ValueError(f"{name} must be one column: pass a Series, such as frame[{name!r}].")
         if not isinstance(values, dd.Series | da.Array):
-            host = _values(values) if isinstance(values, pd.Series) else np.asarray(values)
-            if host.ndim != 1 or host.shape[0] != self.n_rows:
+            host = read_target(values, name)
+            if host.shape[0] != self.n_rows:
                 raise ValueError(_mismatch(name, f"shape {host.shape}", f"({self.n_rows},)"))
             return list(self.client.scatter(np.split(host, self.starts[1:])))
         if values.ndim != 1:
@@ -104,7 +104,7 @@ class Parts:
                 f"{name} has another index than X, so its rows may be in another order. Take {name} from the same "
                 f"frame as X. If the order is the same, pass {name}.to_dask_array()."
             )
-        return self.map(_values, cut)
+        return self.map(read_target, cut, name=name)
 
     def ids(self, row_ids: Any) -> Pieces:
         """Return the ids of the rows: those given, or the positions of the rows in X."""
@@ -133,8 +133,11 @@ class Parts:
         }
 
 
-def read_parts(client: distributed.Client, X: Any) -> Parts:
-    """Load X onto the workers, count the rows of its partitions, and give them the same categories."""
+def read_parts(client: distributed.Client, X: Any, missing: float | None = None) -> Parts:
+    """Load X onto the workers, count the rows of its partitions, and give them the same categories.
+
+    NaN takes the place of the number `missing`, since the teacher reads the rows too.
+    """
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"X must be two-dimensional (rows x columns), got shape {X.shape}.")
@@ -145,6 +148,9 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
             f"X must be a dask Array or DataFrame, got {type(X).__name__}. Use dask.array.from_array(X, chunks=...), "
             "or train on one machine with grbb_objective and xgboost.train."
         )
+    missing = np.nan if missing is None else float(missing)
+    if not np.isnan(missing):
+        X = _mapped(X, _without, missing)
     X, pieces = _loaded(client, X)
     lengths = client.gather(client.map(lambda piece: piece.shape[0], pieces, pure=False))
     kept = [number for number, length in enumerate(lengths) if length]
@@ -154,9 +160,9 @@ def read_parts(client: distributed.Client, X: Any) -> Parts:
         # XGBoost 3.2 refuses some empty arrays that have travelled between workers ("Input pointer misalignment").
         X = client.persist(X.blocks[kept] if isinstance(X, da.Array) else X.partitions[kept])
         pieces, lengths = [pieces[i] for i in kept], [lengths[i] for i in kept]
-    schemas = client.gather(client.map(_schema, pieces, pure=False))
-    schema = join_schemas(schemas)
-    if any(one.categories != schema.categories for one in schemas):
+    schemas, objects = zip(*client.gather(client.map(_schema, pieces, pure=False)), strict=True)
+    schema = replace(join_schemas(schemas), missing=missing)
+    if any(objects) or any(one.categories != schema.categories for one in schemas):
         pieces = client.map(_recoded, pieces, categories=_named(X, schema), unseen="missing", pure=False)
         X = _joined(pieces, X._meta)
     return Parts(client, X, pieces, lengths, schema)
@@ -178,40 +184,65 @@ def _joined(pieces: Pieces, meta: Any) -> Any:
     return dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=meta, verify_meta=False)
 
 
-def with_categories(X: Any, schema: Schema, unseen: str = "missing") -> Any:
+def _mapped(X: Any, function: Callable[..., Any], *settings: Any) -> Any:
+    """Return a dask Array or DataFrame, changed partition by partition."""
+    if isinstance(X, da.Array):
+        return X.map_blocks(function, *settings, dtype=np.result_type(X.dtype, np.float32))
+    return X.map_partitions(function, *settings, meta=function(X._meta, *settings))
+
+
+def _without(piece: Any, missing: float) -> Any:
+    """Return a partition with NaN in place of a number."""
+    if sp.issparse(piece):
+        piece = piece.astype(np.result_type(piece.dtype, np.float32))
+        piece.data[piece.data == missing] = np.nan
+        return piece
+    if not hasattr(piece, "iloc"):
+        return np.where(piece == missing, np.nan, piece)
+    numbers, changed = piece.select_dtypes("number"), piece.copy(deep=False)
+    changed[numbers.columns] = numbers.mask(numbers == missing)
+    return changed
+
+
+def with_categories(X: Any, schema: Schema, unseen: Unseen = "missing") -> Any:
     """Give the categorical columns of all partitions the same categories: boosters take codes, not names.
 
     Parameters
     ----------
-    X : dask DataFrame
-        Rows.
+    X : dask Array or DataFrame
+        Rows; an Array has no categories. Columns in another order are refused, which LightGBM would not notice.
     schema : Schema
         The categories.
     unseen : {"missing", "error"}, default="missing"
         What becomes of other categories.
     """
-    if not schema.categories or not isinstance(X, dd.DataFrame):
+    if not isinstance(X, dd.DataFrame):
         return X
-    categories = _named(X, schema)
-    return X.map_partitions(_recoded, categories, unseen, meta=_recoded(X._meta, categories, "missing"))
+    read_table(X._meta, schema=schema, min_rows=0)
+    return _mapped(X, _recoded, _named(X, schema), unseen)
 
 
 def _named(X: dd.DataFrame, schema: Schema) -> dict[Any, list[Any]]:
     return {X.columns[j]: list(names) for j, names in schema.categories.items()}
 
 
-def _recoded(frame: pd.DataFrame, categories: Mapping[Any, list[Any]], unseen: str) -> pd.DataFrame:
-    made = {}
+def _recoded(frame: pd.DataFrame, categories: Mapping[Any, list[Any]], unseen: Unseen) -> pd.DataFrame:
+    changed = frame.copy(deep=False)  # DataFrame.assign takes names alone that are text
     for name, names in categories.items():
-        column = frame[name]
-        made[name] = column.astype("category").cat.set_categories(names)
-        lost = column[made[name].isna() & column.notna()]
-        if unseen == "error" and len(lost):
-            raise ValueError(
-                f"Column {name!r} of X holds the category {lost.iloc[0]!r}, which the model was not trained on. Make "
-                "it missing, or one of the others."
-            )
-    return frame.assign(**made)
+        codes = read_column(frame[name], f"Column {name!r} of X", tuple(names), unseen)
+        changed[name] = pd.Categorical.from_codes(np.nan_to_num(codes, nan=-1.0).astype(np.intp), names)
+    for name in _objects(changed):
+        changed[name] = read_column(frame[name], f"Column {name!r} of X")
+    return changed
+
+
+def _objects(frame: Any) -> list[Any]:
+    """Return the columns of Python objects: numbers of `decimal`, or the Nones of a file that has no value of one."""
+    return [
+        name
+        for name, kind in frame.dtypes.items()
+        if kind.kind not in "biuf" and not isinstance(kind, pd.CategoricalDtype)
+    ]
 
 
 def rows_of(piece: Any, rows: Any) -> Any:
@@ -245,7 +276,8 @@ def part_table(piece: Any, schema: Schema, rows: Any = None) -> Table:
     return read_table(piece if rows is None else rows_of(piece, rows), schema=schema, min_rows=0)
 
 
-def _schema(piece: Any) -> Schema:
+def _schema(piece: Any) -> tuple[Schema, bool]:
+    """Return what the columns of a partition mean, and whether some hold Python objects, which boosters do not take."""
     schema, listed = read_table(piece).schema, listed_categories(piece)
     for j in schema.categorical:
         if j not in listed:
@@ -255,7 +287,8 @@ def _schema(piece: Any) -> Schema:
                 "categorical: X.categorize()."
             )
     # A partition need not hold every category of its type.
-    return Schema(schema.categorical, listed, schema.names, schema.n_columns)
+    found = Schema(schema.categorical, listed, schema.names, schema.n_columns)
+    return found, hasattr(piece, "iloc") and bool(_objects(piece))
 
 
 def _cut(pieces: list[Any], offset: int, length: int) -> Any:
@@ -267,19 +300,6 @@ def _cut(pieces: list[Any], offset: int, length: int) -> Any:
 
 def _same_index(values: Any, rows: Any) -> bool:
     return not (hasattr(values, "index") and hasattr(rows, "index")) or bool(values.index.equals(rows.index))
-
-
-def _values(piece: Any) -> NDArray[Any]:
-    """Return a partition of one column as an array of numpy's own types, None or NaN where there is no value."""
-    if isinstance(piece.dtype, np.dtype) and piece.dtype.kind != "O":
-        return np.asarray(piece)
-    if piece.dtype.kind in "iub" and not piece.isna().any():
-        return np.asarray(piece.to_numpy(dtype=np.int64))
-    if piece.dtype.kind in "iufb":
-        return np.asarray(piece.to_numpy(dtype=np.float64, na_value=np.nan))
-    values = np.array(piece, dtype=object)
-    values[np.asarray(pd.isna(piece))] = None  # pandas' NA among them
-    return values
 
 
 def _positions(piece: Any, start: int) -> Ids:

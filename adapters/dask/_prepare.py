@@ -172,6 +172,7 @@ def prepare(
     *,
     row_ids: Any = None,
     storage: str | Path = "workers",
+    missing: float | None = None,
     custom: bool = False,
     n_anchors: int = 1000,
     **of_rows: Any,
@@ -180,7 +181,7 @@ def prepare(
 
     Parameters
     ----------
-    client, X, y, graph, row_ids, storage, n_anchors, settings, **of_rows
+    client, X, y, graph, row_ids, storage, missing, n_anchors, settings, **of_rows
         As in :func:`grbb_ext.adapters.dask.train`; `of_rows` are `sample_weight` and `classes`.
     recipe : Recipe
         Graph and settings as :func:`read_recipe` reads them.
@@ -188,7 +189,7 @@ def prepare(
         Whether gradients have to come from an objective of ours.
     """
     clock = [time.perf_counter()]
-    parts = read_parts(client, X)
+    parts = read_parts(client, X, missing)
     clock.append(time.perf_counter())
     if isinstance(recipe.graph, KNNGraph):
         if row_ids is not None:
@@ -196,7 +197,7 @@ def prepare(
     elif (n_rows := check_graph(recipe.graph, None).shape[0]) != parts.n_rows:
         raise ValueError(f"graph has {n_rows} rows but X has {parts.n_rows}: each row must be there, once.")
     of_rows |= {name: settings[name] for name in _OF_ROWS & set(settings)}
-    of_rows |= {"row_ids": row_ids, "folder": None if storage == "workers" else Path(storage)}
+    of_rows |= {"row_ids": row_ids, "folder": None if storage == "workers" else Path(storage).absolute()}
     if isinstance(recipe.rule, Targets):
         asked = {"graph": None if isinstance(graph, str) and graph == "auto" else graph}
         asked |= {name: settings[name] for name in _SETTINGS & set(settings)}

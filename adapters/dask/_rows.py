@@ -168,6 +168,14 @@ class FileRows:
         return taken
 
 
+def finish(made: Sequence[distributed.Future]) -> None:
+    """Wait until all is made, and raise what went wrong: who takes a failed future later hears of it in other words."""
+    distributed.wait(list(made))
+    for one in made:
+        if one.status == "error":
+            one.result()
+
+
 def keep_rows(
     client: distributed.Client,
     blocks: Sequence[distributed.Future],
@@ -198,7 +206,7 @@ def keep_rows(
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     if folder is None:
         # A published dataset outlives the client's own references, and its name is all that the workers need.
-        distributed.wait(list(blocks))
+        finish(blocks)
         published = f"grbb_ext-{uuid.uuid4().hex}"
         client.publish_dataset(list(blocks), name=published)
         holders = tuple(tuple(workers) for workers in client.who_has(list(blocks)).values())

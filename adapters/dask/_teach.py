@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import distributed
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from grbb_ext.adapters.dask._labels import collect_labels
 from grbb_ext.adapters.dask._objective import LabeledRows
 from grbb_ext.adapters.dask._parts import Parts, Pieces, rows_of, stacked
-from grbb_ext.adapters.dask._rows import ids_message
+from grbb_ext.adapters.dask._rows import finish, ids_message
 from grbb_ext.graph import KNNGraph, TableGraph, laplacian
 from grbb_ext.labels import Labels, class_weights, mixed_weight
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
@@ -139,7 +138,7 @@ def teach(
         hard=recipe.rule.hard and labels.classes is not None,
         of_class=class_weights(recipe.class_weight, labels),
     )
-    distributed.wait(blocks)
+    finish(blocks)
     clock.append(time.perf_counter())
     return Taught(
         labels,
@@ -235,6 +234,11 @@ def _fitted(teacher: Teacher, labels: Labels) -> Teacher:
         raise ValueError(
             f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
             "teacher, or fit another one."
+        )
+    if teacher.labels.n_outputs != labels.n_outputs:
+        raise ValueError(
+            f"The teacher was fitted with the loss {teacher.labels.loss.name!r}, but the labels have "
+            f"{labels.loss.name!r}. Pass the same loss= to both."
         )
     return teacher
 

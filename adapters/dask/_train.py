@@ -46,7 +46,7 @@ def train(
     xgb_model: Any = None,
     callbacks: Sequence[Any] | None = None,
     verbose_eval: bool | int = False,
-    missing: float = np.nan,
+    missing: float | None = np.nan,
     enable_categorical: bool = True,
     coll_cfg: Any = None,
     **settings: Any,
@@ -100,7 +100,10 @@ def train(
         The mean over the labelled rows of an evaluation set on all workers.
     early_stopping_rounds, xgb_model, callbacks, verbose_eval, coll_cfg
         Passed to ``xgboost.dask.train``. Callbacks run on every worker.
-    missing, enable_categorical
+    missing : float, default=nan
+        A number that stands for a missing value, beside NaN, for the teacher as for XGBoost. :func:`predict` takes it
+        from the Model; ``xgboost.dask.predict`` has to be told.
+    enable_categorical
         Passed to ``xgboost.dask.DaskQuantileDMatrix``.
     **settings
         Of :func:`grbb_ext.grbb_objective`: `preset`, `rule` (not ``"laplacian"``), `propagation`, `teacher` (a fitted
@@ -143,7 +146,7 @@ def train(
         raise ValueError("mu and budget need prices: pass costs=FeatureCosts(...).")
     recipe, workers = read_recipe(graph, settings), set(client.nthreads())
     of_rows: dict[str, Any] = {"row_ids": row_ids, "sample_weight": sample_weight, "classes": classes}
-    of_rows |= {"n_anchors": n_anchors, "storage": storage, "custom": costs is not None}
+    of_rows |= {"n_anchors": n_anchors, "storage": storage, "missing": missing, "custom": costs is not None}
     with naming_the_lost(client, workers):
         prepared = prepare(client, X, y, recipe, graph, settings, **of_rows)
     clock = [time.perf_counter()]
@@ -151,14 +154,14 @@ def train(
     kept = [] if objective is None else list(objective.rows.values())
     try:
         full = complete_params(params, labels)
-        layout = {"missing": missing, "enable_categorical": enable_categorical}
+        layout = {"enable_categorical": enable_categorical}
         sets = []
         if evals and "eval_metric" not in full:
             full["eval_metric"] = metric_name(eval_metric, labels)
         with naming_the_lost(client, workers):
             dtrain = quantile_matrix(client, prepared.data, full, **layout)
             for X_of_set, y_of_set, name in evals:
-                of_set = read_parts(client, with_categories(X_of_set, prepared.parts.schema, "error"))
+                of_set = read_parts(client, with_categories(X_of_set, prepared.parts.schema, "error"), missing)
                 data = {"data": of_set.X, **evaluation_fields(of_set, y_of_set, labels)}
                 sets.append((quantile_matrix(client, data, full, ref=dtrain, **layout), name))
             needed = {*dtrain.worker_map, *holders_of(client, kept)}

@@ -212,8 +212,90 @@ def test_an_unknown_category_is_named(client):
     rows = dd.from_pandas(frame, npartitions=3)
     model = train(client, PARAMS, rows[COLUMNS], rows["y"], num_boost_round=2, teacher="forest")
     strange = frame.assign(color=pd.Categorical(["violet", *frame["color"][1:]]))
-    with pytest.raises(ValueError, match="Column 'color' of X holds the category 'violet'"):
+    with pytest.raises(ValueError, match=r"Column 'color' of X has categories that the model never saw.*'violet'"):
         predict(client, model, dd.from_pandas(strange[COLUMNS], npartitions=2)).compute()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, None])
+def test_a_number_that_is_a_missing_value_is_one_for_the_teacher_too(client, dtype):
+    frame, _ = table()
+    holes = frame if dtype is None else frame[list("abcd")].astype(np.float32).to_numpy()
+    marked = np.where(np.isnan(holes), -999, holes).astype(dtype) if dtype else frame.fillna({"c": -999})
+    X = [
+        dd.from_pandas(some[COLUMNS], npartitions=3) if dtype is None else da.from_array(some, chunks=(150, 4))
+        for some in (holes, marked)
+    ]
+    y = frame["y"].to_numpy()
+    told = [{}, {"missing": np.float64(-999)}]
+    models = [
+        train(client, PARAMS, some, y, num_boost_round=3, evals=[(some, y, "all")], **how)
+        for some, how in zip(X, told, strict=True)
+    ]
+    assert models[0]["history"] == models[1]["history"]
+    margins = [predict(client, model, some, kind="margin").compute() for model, some in zip(models, X, strict=True)]
+    assert_array_equal(margins[0], margins[1])
+
+
+@pytest.mark.parametrize("kind", ["text beside a number", "boolean", "Int64"])
+def test_classes_are_what_one_machine_makes_of_them(client, kind):
+    frame, _ = table()
+    if kind == "text beside a number":
+        y = frame["y"].fillna(-1).tolist()
+    else:
+        y = (frame["y"] == "low").astype("boolean").mask(frame["y"].isna()).astype(kind)
+    expected = grbb_objective(frame[COLUMNS], y, verbose=False).classes_
+    given = y if isinstance(y, list) else dd.from_pandas(y, npartitions=2)
+    model = train(client, PARAMS, dd.from_pandas(frame[COLUMNS], npartitions=3), given, num_boost_round=2)
+    assert model["classes"].tolist() == expected.tolist()
+    assert model["classes"].dtype == expected.dtype
+
+
+@pytest.mark.parametrize("names", ["text", "numbers"])
+def test_a_file_without_a_value_of_a_column(client, names):
+    frame, _ = table()
+    frame.loc[100:199, "b"] = np.nan
+    model = train(client, PARAMS, dd.from_pandas(frame[COLUMNS], npartitions=4), frame["y"], num_boost_round=3)
+    parts = [frame.loc[i : i + 99, COLUMNS] for i in range(0, N, 100)]
+    parts[1] = parts[1].assign(b=pd.Series([None] * 100, index=parts[1].index, dtype=object))
+    for part in parts:
+        part.columns = part.columns if names == "text" else range(len(COLUMNS))
+    rows = dd.from_map(lambda i: parts[i], range(4), meta=parts[0].iloc[:0], enforce_metadata=False)
+    again = train(client, PARAMS, rows, frame["y"], num_boost_round=3, evals=[(rows, frame["y"], "all")])
+    expected = predict(client, model, dd.from_pandas(frame[COLUMNS], npartitions=4), kind="margin").compute()
+    assert_array_equal(predict(client, again, rows, kind="margin").compute(), expected)
+
+
+@pytest.mark.parametrize("training", [train, train_lightgbm])
+def test_other_columns_than_those_of_the_model_are_refused(client, training):
+    frame, _ = table()
+    params = PARAMS if training is train else OF_LIGHTGBM
+    model = training(client, params, dd.from_pandas(frame[COLUMNS], npartitions=3), frame["y"], num_boost_round=2)
+    for columns in (COLUMNS[::-1], COLUMNS[1:]):
+        with pytest.raises(ValueError, match="feature names should match"):
+            predict(client, model, dd.from_pandas(frame[columns], npartitions=3))
+    codes = frame[COLUMNS].assign(color=frame["color"].cat.codes)
+    with pytest.raises(ValueError, match="'color' of X is categorical, and numbers came"):
+        predict(client, model, dd.from_pandas(codes, npartitions=3)).compute()
+
+
+def test_what_a_fitted_teacher_refuses_is_said_in_its_words(client):
+    frame, _ = table()
+    X, y = frame[COLUMNS[:8]], frame["y"].to_numpy()
+    rows = dd.from_pandas(X, npartitions=3)
+    for teacher, message in (
+        (grbb_objective(X.iloc[:, :7], y, verbose=False).teacher_, "unseen at fit time:\n- h"),
+        (grbb_objective(X, y, loss="softmax", verbose=False).teacher_, "fitted with the loss 'softmax'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train(client, PARAMS, rows, y, teacher=teacher)
+
+
+def test_a_folder_is_that_of_the_client(client, tmp_path, monkeypatch):
+    frame, _ = table(3)
+    monkeypatch.chdir(tmp_path)
+    X = dd.from_pandas(frame[COLUMNS], npartitions=3)
+    model = train(client, PARAMS, X, frame["y"], num_boost_round=2, storage="store")
+    assert model["booster"].num_boosted_rounds() == 2
 
 
 def test_no_client_is_said_so(monkeypatch):
@@ -282,6 +364,7 @@ class TestLightGBM:
             ({"params": {"cegb_tradeoff": 1.0}}, "silently returns corrupted models"),
             ({"rule": "corrected"}, "takes fixed targets"),
             ({"params": {"objective": "binary"}}, "the loss is 'cross_entropy'"),
+            ({"params": {"application": "binary"}}, "application='binary', but the loss is 'cross_entropy'"),
             ({"n_classes": 3}, "takes no soft labels"),
         ],
         ids=str,
