@@ -66,12 +66,12 @@ class LightGBMAdapter(WrappedBooster):
     def categorical(self, estimator: Any) -> list[Any]:
         """Return the columns that the parameter ``categorical_feature`` names."""
         listed = parameters.get(estimator.get_params(), "categorical_feature", "auto")
-        if listed in ("auto", ""):
-            return []
         if isinstance(listed, str):
+            if listed in ("auto", ""):
+                return []
             names = listed.removeprefix("name:").split(",")
             return names if listed.startswith("name:") else [int(name) for name in names]
-        return list(listed)
+        return [listed] if np.ndim(listed) == 0 else list(listed)
 
     def missing(self, estimator: Any) -> float:
         """Return the number that stands for a missing value: NaN, or what LightGBM's own parameters say."""
@@ -194,8 +194,11 @@ class LightGBMAdapter(WrappedBooster):
         params["num_threads"] = _threads(parameters.pop(params, "num_threads"))
         seed = parameters.pop(params, "seed")
         seed = job.seed if seed is None else seed
+        if seed is not None and not isinstance(seed, (int, np.integer)):
+            draw = seed.integers if isinstance(seed, np.random.Generator) else seed.randint
+            seed = int(draw(np.iinfo(np.int32).max))
         if seed is not None:
-            params["seed"] = seed if isinstance(seed, (int, np.integer)) else int(seed.randint(np.iinfo(np.int32).max))
+            params["seed"] = seed
         if parameters.get(params, "verbosity") is None:
             params["verbosity"] = -1
         # The same trees with any number of threads; and columns that cannot be split at all are no error.

@@ -93,3 +93,16 @@ def test_no_number_of_threads_is_that_of_lightgbm():
     for n_jobs in (0, None):
         model = GRBBClassifier(LGBMClassifier(n_estimators=1, n_jobs=n_jobs), rule="labeled").fit(X, y)
         assert model.booster_.params["num_threads"] == 0
+
+
+def test_seeds_and_categories_as_lightgbm_takes_them():
+    X, y = np.column_stack([np.arange(40) % 4, np.arange(40.0)]), np.arange(40) % 2
+    most = np.iinfo(np.int32).max
+    for make, drawn in (
+        (np.random.default_rng, np.random.default_rng(0).integers(most)),
+        (np.random.RandomState, np.random.RandomState(0).randint(most)),
+    ):
+        booster = LGBMClassifier(n_estimators=1, n_jobs=1, random_state=make(0), categorical_feature=0)
+        model = GRBBClassifier(booster, rule="labeled").fit(X, y)
+        assert model.booster_.params["seed"] == drawn
+        assert model.read_rows(X).schema.categorical == (0,)
