@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 from grbb_ext.graph import KNNGraph, TableGraph
 from grbb_ext.labels import encode, is_unlabeled
 from grbb_ext.objective import Recipe, grbb_objective
+from grbb_ext.rules import Targets
 from grbb_ext.teacher import Teacher
 
 
@@ -33,20 +34,23 @@ def fit_teacher(
         The marker of unlabelled rows. For regression only null and NaN are.
     **settings
         Of :func:`grbb_ext.grbb_objective`: `graph`, `teacher`, `propagation`, `loss`, `classes`, `random_state`, ...
-        The sample has about 20,000 rows, or the ``max_nodes`` of a TableGraph.
+        The sample has about 20,000 rows, or the ``max_nodes`` of a TableGraph. What changes gradients and no target is
+        refused: options of the rule, and weights, for which ``xgboost.spark`` has ``weight_col``.
 
     Returns
     -------
     Teacher
         Small, and the same on all machines; ``teacher.evidence`` tells how far each expert is trusted.
     """
-    recipe = Recipe.read(
-        **{name: settings[name] for name in ("graph", "teacher", "propagation", "rule") if name in settings}
-    )
-    if recipe.rule.name != "targets" or isinstance(recipe.teacher, Teacher) or not isinstance(recipe.graph, KNNGraph):
+    for name in ("class_weight", "sample_weight"):
+        if settings.get(name) is not None:
+            raise ValueError(f"{name} is not for a teacher: weigh the rows by weight_col of xgboost.spark.")
+    read = ("graph", "teacher", "propagation", "rule", "preset", "lam")
+    recipe = Recipe.read(**{name: settings[name] for name in read if name in settings})
+    if recipe.rule != Targets() or isinstance(recipe.teacher, Teacher) or not isinstance(recipe.graph, KNNGraph):
         raise ValueError(
-            "Spark trains on the targets of a teacher that is fitted to rows: use rule='targets', a graph by name or "
-            "spec, and no fitted teacher."
+            "Spark trains on the targets of a teacher that is fitted to rows: use rule='targets' without options of "
+            "its own, a graph by name or spec, and no fitted teacher."
         )
     chosen = rows.select(label_col, *_features(rows, label_col, features))
     marked = _marked(chosen, label_col, None if settings.get("loss") == "squared_error" else unlabeled)
@@ -85,7 +89,7 @@ def teach(
     features : sequence of str or None, default=None
         The columns of the teacher, in its order; None takes those that it names.
     target_col : str, default="q"
-        Name of the new column.
+        Name of the new column; one that is there already is refused.
 
     Returns
     -------
@@ -94,6 +98,8 @@ def teach(
         array of the probabilities of all.
     """
     named = None if teacher.schema is None else teacher.schema.names
+    if target_col in rows.columns:
+        raise ValueError(f"The rows have a column {target_col!r} already: drop it, or pass another target_col.")
     columns = list(features or named or _features(rows, label_col, None))
     labels = teacher.labels
     classes, marker = labels.classes, labels.unlabeled
@@ -124,11 +130,12 @@ def _features(rows: Any, label_col: str | None, features: Sequence[str] | None) 
 
 
 def _marked(rows: Any, label_col: str, unlabeled: Any) -> Any:
-    """Return the condition that a row has no label. Spark does not compare text with numbers."""
+    """Return the condition that a row has no label. Spark does not compare text, truth values and numbers."""
     label, kind = sql.col(label_col), dict(rows.dtypes)[label_col]
     marked = label.isNull()
     if kind in ("float", "double"):
         marked = marked | sql.isnan(label)
-    if unlabeled is not None and isinstance(unlabeled, str) == (kind == "string"):
+    of_kind = {str: "string", bool: "boolean"}
+    if unlabeled is not None and of_kind.get(type(unlabeled)) == (kind if kind in of_kind.values() else None):
         marked = marked | (label == sql.lit(unlabeled))
     return marked

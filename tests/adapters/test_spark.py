@@ -8,7 +8,7 @@ import pytest
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
-from grbb_ext import RefinedGraph, TableGraph, grbb_objective
+from grbb_ext import RefinedGraph, TableGraph, Targets, grbb_objective
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'grbb_ext[spark]'")
 
@@ -120,7 +120,29 @@ def test_several_classes_by_weighted_copies(spark):
     assert_allclose(np.array([np.sum(p.toArray()) for p in predicted["probability"]]), 1.0, atol=1e-5)
 
 
-@pytest.mark.parametrize("settings", [{"rule": "paper"}, {"graph": np.zeros((2, 2))}], ids=["rule", "matrix"])
+def test_truth_values_are_classes(spark):
+    frame, _ = table("two classes")
+    rows = spread(spark, frame).withColumn("y", sql.col("y") == "yes")
+    teacher = fit_teacher(rows, "y", COLUMNS)
+    assert teacher.labels.classes.tolist() == [False, True]
+    taught = collected(teach(rows, teacher, "y"))
+    assert_array_equal(taught["q"][:N_LABELED], frame["y"][:N_LABELED] == "yes")
+    with pytest.raises(ValueError, match="have a column 'b' already"):
+        teach(rows, teacher, "y", target_col="b")
+
+
+@pytest.mark.parametrize("weights", [{"class_weight": "balanced"}, {"sample_weight": np.ones(N)}], ids=list)
+def test_weights_are_for_the_booster(spark, weights):
+    frame, _ = table("two classes")
+    with pytest.raises(ValueError, match="weigh the rows by weight_col"):
+        fit_teacher(spread(spark, frame), "y", COLUMNS, **weights)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"rule": "paper"}, {"graph": np.zeros((2, 2))}, {"rule": Targets(hard=True)}, {"lam": 0.1}, {"preset": "paper"}],
+    ids=str,
+)
 def test_what_has_no_targets_for_any_row_is_refused(spark, settings):
     frame, _ = table("two classes")
     with pytest.raises(ValueError, match="fitted to rows: use rule='targets'"):
