@@ -56,7 +56,7 @@ def train(
     The default is that of one machine. The labelled rows and a sample of the others come to the client, which fits the
     teacher of :func:`grbb_ext.grbb_objective`; the teacher is sent to the workers and predicts the targets of each
     partition in place. For two classes and regression ``xgboost.dask.train`` then does the rest with its own loss. The
-    page "From one machine to many" tells what is sent when.
+    page "Many machines: Dask and Spark" lists what is sent when.
 
     Parameters
     ----------
