@@ -189,11 +189,11 @@ class MaskedBooster(xgb.Booster):
     keyboard, so that a mask that outlived the update would stay in the user's data set.
     """
 
-    _opened: Callable[[], AbstractContextManager[None]]
+    _opened: Callable[[Any], AbstractContextManager[None]]
 
     @classmethod
-    def take(cls, booster: xgb.Booster, opened: Callable[[], AbstractContextManager[None]]) -> None:
-        """Make a booster a masked one; its class is set back to end that."""
+    def take(cls, booster: xgb.Booster, opened: Callable[[Any], AbstractContextManager[None]]) -> None:
+        """Make a booster a masked one; its class is set back to end that. `opened` gets the custom objective."""
         booster.__class__ = cls
         vars(booster)["_opened"] = opened
 
@@ -205,7 +205,7 @@ class MaskedBooster(xgb.Booster):
 
     def update(self, dtrain: xgb.DMatrix, iteration: int, fobj: Any = None) -> None:
         """Grow a round on the columns that are open to it."""
-        with self._opened():
+        with self._opened(fobj):
             super().update(dtrain, iteration, fobj)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 import numpy as np
@@ -188,7 +189,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self._model = model
         self._mask = ColumnMask(self._dtrain, self._settings)
         if not (self._idle or self._many_machines):
-            MaskedBooster.take(model, lambda: self._mask.opened(model, self._open, self._groups))
+            MaskedBooster.take(model, lambda fobj: self._opened(model, fobj))
         self._prober = Prober(self._dtrain, self._settings, self._mask, self._reader)
         return model
 
@@ -241,7 +242,21 @@ class GreedyMiser(xgb.callback.TrainingCallback):
                 f"obj={self._obj!r}, but the booster's objective is {settings.objective!r}. Give the same to both; for "
                 "a custom objective pass the callable."
             )
+        if self._dtrain.get_label().size == 0:
+            raise ValueError(
+                f"The DMatrix has no labels, which obj={self._obj!r} needs. If xgboost.train gets a callable as obj=, "
+                "give it to GreedyMiser too."
+            )
         self._gradients = builtin_gradients(self._obj, settings.scale_pos_weight)
+
+    def _opened(self, model: xgb.Booster, fobj: Any) -> AbstractContextManager[None]:
+        """Return the mask of a round that is grown with a custom objective or, if that is None, with a built-in one."""
+        if (fobj is None) != isinstance(self._obj, str):
+            raise ValueError(
+                "xgboost.train and GreedyMiser have different objectives: pass obj= to both, or give GreedyMiser the "
+                "name of the built-in one."
+            )
+        return self._mask.opened(model, self._open, self._groups)
 
     def _decide(self, model: xgb.Booster) -> tuple[Mask, Groups | None]:
         """Return the columns that the round may use, and which of them may share a path."""

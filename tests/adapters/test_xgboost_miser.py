@@ -502,6 +502,23 @@ def test_one_instance_serves_one_training():
         xgb.cv(BINARY, dtrain, 2, callbacks=[other])
 
 
+def test_another_objective_than_that_of_the_training_is_noticed():
+    X, y = make_data()
+    dtrain, unlabeled = xgb.DMatrix(X, label=y), xgb.DMatrix(X)
+    costs = FeatureCosts([5.0] + [1.0] * 5)
+
+    def obj(scores, data):
+        return scores - y, np.ones_like(scores)
+
+    for of_miser, of_training in ((obj, None), ("binary:logistic", obj)):
+        miser = GreedyMiser(costs, of_miser, dtrain, budget=2.0)
+        with pytest.raises(ValueError, match="pass obj= to both"):
+            xgb.train(BINARY, dtrain, 5, obj=of_training, callbacks=[miser])
+        assert dtrain.get_float_info("feature_weights").size == 0
+    with pytest.raises(ValueError, match=r"has no labels, which obj='binary:logistic' needs.* a callable as obj="):
+        xgb.train(BINARY, unlabeled, 5, obj=obj, callbacks=[GreedyMiser(costs, "binary:logistic", unlabeled)])
+
+
 def test_another_matrix_than_that_of_the_training_is_noticed():
     X, y = make_data()
     other = xgb.DMatrix(X, label=y)
