@@ -261,8 +261,8 @@ def _column_statistics(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float
         lowest, highest = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
         values = X.data.astype(np.float64)
         mean = np.bincount(X.indices, values, n_columns) / n_rows
-        variance = np.bincount(X.indices, (values - mean[X.indices]) ** 2, n_columns)
-        variance += (n_rows - np.bincount(X.indices, minlength=n_columns)) * mean**2
+        n_implicit = n_rows - np.bincount(X.indices, minlength=n_columns)
+        variance = np.bincount(X.indices, (values - mean[X.indices]) ** 2, n_columns) + n_implicit * mean**2
     else:
         mean = X.mean(axis=0, dtype=np.float64)
         variance = np.zeros(X.shape[1])

@@ -108,6 +108,11 @@ def test_sparse_columns_far_from_zero_are_scaled_as_dense_ones(dtype):
     np.testing.assert_allclose(factors[0], factors[1], rtol=1e-5)
 
 
+def test_a_sparse_matrix_without_an_entry_is_constant():
+    table = read_table(sp.csr_array((4, 3)))
+    assert DistanceSpace.fit(table, scale="standard")(table).nnz == 0
+
+
 def test_a_range_beyond_single_precision(recwarn):
     X = np.array([[3e38, 0.0], [-3e38, 1.0], [0.0, 2.0]], dtype=np.float32)
     np.testing.assert_allclose(DistanceSpace.fit(read_table(X))(read_table(X)).std(axis=0), 1.0, rtol=1e-6)
