@@ -143,8 +143,7 @@ class GraphNodes(Nodes):
             np.put_along_axis(weight, chosen, np.take_along_axis(weight, chosen, axis=1) + part, axis=1)
         weight /= weight.sum(axis=1, keepdims=True)
         # Distances of a search may miss 0 by rounding.
-        first = nodes[:, 0]
-        same = distance[:, 0] == 0 if sp.issparse(points) else (points == self.points[first]).all(axis=1)
+        same = np.asarray((points != self.points[nodes[:, 0]]).sum(axis=1)).ravel() == 0
         equal = (distance == distance[:, :1]) & same[:, None] & self._is_free[nodes]
         found = equal.any(axis=1)
         weight[found] = equal[found] / equal[found].sum(axis=1, keepdims=True)

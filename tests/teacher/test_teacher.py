@@ -61,6 +61,13 @@ def test_on_the_rows_of_the_fit_it_predicts_the_targets(graph, task, teacher):
     assert_allclose(predicted[~LABELED], exact_targets(obj)[~LABELED], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])  # a row's distance to itself may be 1e-16 by the cosine
+def test_on_sparse_rows_of_the_fit_it_predicts_the_targets(metric):
+    rows = sp.csr_array(sp.random(N, 30, density=0.2, random_state=0, format="csr"))
+    obj = grbb_objective(rows, TASKS["binary"][0], graph=KNNGraph(metric=metric, scale=None))
+    assert_allclose(obj.teacher_.predict(rows)[~LABELED], exact_targets(obj)[~LABELED], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_blocks_and_copies_predict_what_all_rows_do(graph, task, monkeypatch):
