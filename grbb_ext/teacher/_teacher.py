@@ -272,7 +272,7 @@ def _taught(
     experts: list[Expert] = [graph]
     predicted = [of_graph]
     # Labels are held out of the smooth operator alone, and without unlabelled rows there is nothing to weigh.
-    weighed = isinstance(found.operator, SmoothPropagation) and found.operator.free.size > 0
+    weighed = isinstance(found.operator, SmoothPropagation) and labels.labeled.size < found.operator.n_rows
     if prepared.table is not None and weighed:
         of_graph[~found.operator.reachable] = np.nan
         others = []

@@ -249,6 +249,14 @@ def test_a_row_that_no_label_reaches_is_taught_by_the_other_experts():
     assert_array_equal(alone.unreachable_, np.arange(100, 200))
 
 
+def test_a_graph_without_edges_leaves_the_rows_to_the_other_experts():
+    X, truth, y = two_islands()
+    obj = grbb_objective(X, y, graph=sp.csr_array((200, 200)))
+    assert obj.unreachable_.size == 0
+    assert obj.evidence_.weights["graph"] < 0.1
+    assert np.mean((obj.targets_[100:] > 0.5) == truth[100:]) > 0.75
+
+
 @pytest.mark.parametrize("model", [GaussianNB(), FrozenEstimator(GaussianNB().fit(MOONS, np.array(["a", "b"])[TRUTH]))])
 def test_any_classifier_is_an_expert(model):
     y = np.where(labels_of(TRUTH, 20) < 0, None, np.array(["a", "b"])[TRUTH])
