@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext._progress import progress
@@ -51,6 +52,7 @@ def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCur
         With one setting and one fold. Without prices all costs are 0.
     """
     check_is_fitted(estimator)
+    check_consistent_length(X, y)
     unlabeled = getattr(estimator, "unlabeled", np.nan)
     rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
     scorer, name = _scorer(scoring, estimator, unlabeled)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.metrics import check_scoring, log_loss
+from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from grbb_ext.labels import check_text, is_unlabeled, plain_array, read_target
+from grbb_ext.labels import check_sample_weight, check_text, is_unlabeled, plain_array, read_target
 
 
 def labeled_rows(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -109,13 +110,15 @@ class LabeledScorer:
         numbers = hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)
         values, labeled = labeled_rows(y, np.nan if numbers else self._unlabeled)
         rows = np.flatnonzero(labeled)
+        check_consistent_length(X, values)
+        weight = check_sample_weight(sample_weight, values.size)
         if rows.size == 0:
             raise ValueError(
                 f"None of the {values.size} rows to score is labelled ({self._unlabeled!r}, NaN or None marks a row "
                 "without a label). Use cv=SemiSupervisedSplit(), whose test folds hold labelled rows only."
             )
-        if sample_weight is not None:
-            keywords["sample_weight"] = take_rows(sample_weight, rows)
+        if weight is not None:
+            keywords["sample_weight"] = weight[rows]
         if rows.size < values.size:
             X = take_rows(X, rows)
         return self._scorer(estimator, X, plain_array(values[rows]), **keywords)

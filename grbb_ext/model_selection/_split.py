@@ -24,7 +24,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from grbb_ext._options import one_of, positive_int
 from grbb_ext._progress import warn_caller
 from grbb_ext.graph import SharedGraph
-from grbb_ext.labels import plain_array
+from grbb_ext.labels import check_sample_weight, plain_array
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
 from grbb_ext.objective import Recipe
 from grbb_ext.teacher import Teacher
@@ -161,6 +161,11 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
             for train, test in splitter.split(rows, target, seen):
                 if len(test) == 0:
                     raise ValueError(f"{self.cv!r} made a fold without a labelled row. Ask for fewer folds.")
+                if max(np.max(train, initial=0), np.max(test)) >= labeled.size:
+                    raise ValueError(
+                        f"{type(self.cv).__name__} names rows beyond the {labeled.size} labelled ones, and a splitter "
+                        "gets no others. Make it of these, such as PredefinedSplit(test_fold[y != -1])."
+                    )
                 kept = free
                 if group is not None:
                     tested = group[labeled[test]]
@@ -330,6 +335,8 @@ def fit_in_folds(
     n_jobs : int
         Fits at a time.
     """
+    X, y, sample_weight = data
+    data = X, y, check_sample_weight(sample_weight, len(np.asarray(y)))
 
     def rows(at: Indices) -> list[Any]:
         return [None if column is None else take_rows(column, at) for column in data]

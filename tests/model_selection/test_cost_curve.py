@@ -21,6 +21,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from grbb_ext import FeatureCosts, Forest, GRBBClassifier, GRBBRegressor, SemiSupervisedSplit, cost_curve, share_graph
 from grbb_ext.adapters.lightgbm import train as lgb_train
+from grbb_ext.model_selection import staged_curve
 
 X, TRUTH = load_wine(return_X_y=True)
 LABELED = np.random.default_rng(0).random(TRUTH.size) < 0.35
@@ -384,6 +385,13 @@ def test_another_name_of_the_rounds_is_refused() -> None:
     assert curve.best_under(None).n_rounds < 30
     with pytest.raises(ValueError, match="Set n_estimators in its place"):
         curve.fit_best(X, Y, None)
+
+
+def test_a_fitted_model_is_scored_on_rows_with_their_labels():
+    model = GRBBClassifier(BOOSTERS["lightgbm"], rule="labeled").fit(X, Y)
+    for rows in (X[:100], np.vstack([X, X])):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            staged_curve(model, rows, Y)
 
 
 def test_early_stopping_is_left_to_the_curve():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from grbb_ext import GRBBClassifier, GRBBRegressor, SemiSupervisedSplit, share_graph
+from grbb_ext import GRBBClassifier, GRBBRegressor, SemiSupervisedSplit, cost_curve, share_graph
 from grbb_ext.model_selection import held_out_predict
 
 X, TRUTH = make_moons(120, noise=0.1, random_state=0)
@@ -105,3 +107,10 @@ def test_lists_of_numbers_and_text():
     rows = [[float(x), "high" if x > 0.5 else "low"] for x in X[:, 0]]
     expected = held_out_predict(MODEL, np.array(rows, dtype=object), Y, cv=3)
     np.testing.assert_array_equal(held_out_predict(MODEL, rows, Y.tolist(), cv=3).prediction, expected.prediction)
+
+
+@pytest.mark.parametrize("n_weights", [2, 121])
+def test_weights_are_those_of_the_rows(n_weights):
+    for call in (held_out_predict, partial(cost_curve, feature_costs=[1.0, 2.0], mus=[0.0], verbose=False)):
+        with pytest.raises(ValueError, match="one weight for each of the 120 rows"):
+            call(MODEL, X, Y, cv=3, sample_weight=np.ones(n_weights))

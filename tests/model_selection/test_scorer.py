@@ -162,7 +162,11 @@ def test_it_prints_and_pickles():
     again = pickle.loads(pickle.dumps(scorer))
     y = TRUTH[TWO].astype(object)
     y[0] = "?"
-    assert again(BINARY, X[TWO][:, :1], y[:99].astype(object)) == scorer(BINARY, X[TWO][:, :1], y[:99])
+    assert again(BINARY, X[TWO][:, :1], y) == scorer(BINARY, X[TWO][:, :1], y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        scorer(BINARY, X[TWO][:, :1], y[:99])
+    with pytest.raises(ValueError, match="one weight for each of the 100 rows"):
+        scorer(BINARY, X[TWO][:, :1], y, sample_weight=np.ones(101))
 
 
 def test_no_labeled_row_names_the_way_out():
