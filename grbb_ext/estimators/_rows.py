@@ -117,11 +117,13 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     def _categorical(self, of_booster: Sequence[Any]) -> Any:
         """Return the columns that are called categorical, by the user or by the wrapped estimator."""
         asked = self.categorical_features
-        if not len(of_booster) or not isinstance(asked, (str, list, tuple, type(None))):
+        if not len(of_booster):
             return asked
-        if asked is None or asked == "from_dtype":
+        if asked is None or (isinstance(asked, str) and asked == "from_dtype"):
             return list(of_booster)
-        flags = bool(asked) and all(isinstance(entry, (bool, np.bool_)) for entry in asked)
+        if np.ndim(asked) != 1:
+            return asked  # which is refused
+        flags = len(asked) > 0 and all(isinstance(entry, (bool, np.bool_)) for entry in asked)
         return [*(np.flatnonzero(asked).tolist() if flags else asked), *of_booster]
 
     def _read_labeled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any], NDArray[np.intp]]:

@@ -138,6 +138,14 @@ def test_categories_of_an_array_are_codes(classifier, library, table, how):
         GRBBClassifier(classifier(), teacher="graph", categorical_features=[1]).fit(codes, y)
 
 
+@pytest.mark.parametrize("how", [[1], np.array([1]), pd.Index([1]), np.array([False, True, False])])
+def test_categories_of_the_wrapper_and_of_the_booster_add_up(classifier, library, how):
+    X = np.random.default_rng(0).integers(0, 4, size=(60, 3)).astype(float)
+    settings = {"categorical_feature": [0]} if library == "lightgbm" else {"feature_types": ["c", "q", "q"]}
+    model = GRBBClassifier(classifier(**settings), categorical_features=how)
+    assert model.read_rows(X).schema.categorical == (0, 1)
+
+
 def test_names_that_boosters_do_not_take(classifier, table):
     frame, y = table
     odd = frame.rename(columns={"size": "size [cm]", "new": "new, or not: a {flag}"})
