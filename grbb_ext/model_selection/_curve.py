@@ -129,11 +129,15 @@ class CostCurve:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name of each setting, e.g. ``"mu 0.25"`` or ``"budget 20"``."""
-        return tuple(
-            f"mu {mu:.3g}" if np.isinf(budget) else f"budget {budget:.3g}"
-            for mu, budget in zip(self.mu, self.budget, strict=True)
-        )
+        """Name of each setting, e.g. ``"mu 0.25"`` or ``"budget 20"``, with as many digits as tell them apart."""
+        for digits in (3, 6, 15):
+            names = tuple(
+                f"mu {mu:.{digits}g}" if np.isinf(budget) else f"budget {budget:.{digits}g}"
+                for mu, budget in zip(self.mu, self.budget, strict=True)
+            )
+            if len(set(names)) == len(names):
+                break
+        return names
 
     def select(self, mus: Iterable[float] = (), budgets: Iterable[float] = ()) -> CostCurve:
         """Return the part of the curve that has some values of mu and some hard budgets.

@@ -139,6 +139,16 @@ def test_a_budget_that_was_swept_is_set_and_never_raised():
         assert (fitted.mu, fitted.budget) == (0.5, expected)
 
 
+def test_names_tell_settings_apart():
+    ones = np.ones((1, 2, 1))
+    for budgets, names in (
+        ([0.5, np.inf], ("budget 0.5", "mu 4")),
+        ([113.37, 113.4], ("budget 113.37", "budget 113.4")),
+    ):
+        curve = CostCurve(np.array([4.0, 4.0]), ones, ones, np.ones((1, 2), dtype=int), budget=np.array(budgets))
+        assert curve.names == names
+
+
 def test_select():
     curve = random_curve(0, 2, 3, 4)
     part = curve.select(mus=curve.mu[[2, 0]])
