@@ -70,6 +70,7 @@ def spread_edges(
     Copy r of row u is joined to copy r (modulo their numbers) of its neighbour v, so every copy keeps u's neighbours
     and the number of edges grows with the rows, not with their squares. The copies themselves form a ring in
     which each is joined, at distance 0, to the next ``n_neighbors / 2``: up to ``n_neighbors + 1`` copies a clique.
+    Copies count in a random order.
 
     Parameters
     ----------
@@ -93,7 +94,9 @@ def spread_edges(
     [(0, 2, 2.0), (1, 2, 2.0), (0, 1, 0.0), (1, 0, 0.0)]
     """
     u, v, distance = edges
-    members = np.argsort(inverse, kind="stable")
+    # In a random order: rows often stand sorted by class, and equal ones would say so by who is next to whom.
+    shuffled = np.random.default_rng(0).permutation(inverse.size)
+    members = shuffled[np.argsort(inverse[shuffled], kind="stable")]
     copies = np.bincount(inverse)
     start = np.cumsum(copies) - copies
 

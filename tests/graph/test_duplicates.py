@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from grbb_ext import knn_graph
 from grbb_ext.graph._knn import distinct_rows, spread_edges
 
 
@@ -24,6 +26,14 @@ def test_distinct_rows_are_numpys(seed, n, d, dtype):
 def test_a_grid_of_round_numbers_has_no_collision():
     X = np.stack(np.meshgrid(*[2.0 ** np.arange(-20, 20, 2)] * 3), axis=-1).reshape(-1, 3)
     assert distinct_rows(X)[0].size == X.shape[0]
+
+
+@pytest.mark.parametrize("n_distinct", [1, 2])
+def test_equal_rows_do_not_tell_where_they_stand(n_distinct):
+    # Of rows that are sorted by class, neighbours in the table are of one class whatever their columns say.
+    half = np.arange(400) >= 200
+    edges = knn_graph((np.arange(400.0) % n_distinct)[:, None], 9, verbose=False).tocoo()
+    assert abs(np.mean(half[edges.row] == half[edges.col]) - 0.5) < 0.1
 
 
 def test_every_copy_keeps_the_neighbours_of_its_row():
