@@ -49,7 +49,7 @@ class Committee(Spec):
     class_prior : "auto", "unlabeled", dict, array-like or None, default="auto"
         Shares of the classes among all rows, where labels were drawn at other rates, such as ten of each class:
         targets are multiplied by these shares over those of the labels. A dict by class, or shares in the order of
-        the classes. ``"unlabeled"`` estimates them by comparing labelled with unlabelled rows
+        ``classes_``. ``"unlabeled"`` estimates them by comparing labelled with unlabelled rows
         (:func:`grbb_ext.teacher.matched_shares`). ``"auto"`` does so where all classes have equally many labels, five
         or more: these were hardly drawn at random. None trusts the labels. A class without a label has next to none of
         the targets, whatever its share.
