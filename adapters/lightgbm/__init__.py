@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.lightgbm needs LightGBM: pip install 'grbb_ext[lightgbm]'.") from error
 
-from grbb_ext.adapters._wrapped import Folds, refuse_keywords
+from grbb_ext.adapters._wrapped import Folds, check_objective, refuse_keywords
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._estimator import ADAPTER
 from grbb_ext.adapters.lightgbm._train import train
@@ -56,6 +56,7 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     >>> booster.best_iteration < 500
     True
     """
+    check_objective(obj)
 
     def feval(raw_scores: NDArray[Any], data: lgb.Dataset) -> tuple[str, float, bool]:
         result = evaluate(obj, raw_scores, data.get_label(), name, data.get_weight())

@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.xgboost needs XGBoost: pip install 'grbb_ext[xgboost]'.") from error
 
-from grbb_ext.adapters._wrapped import Folds, higher_is_better, refuse_keywords
+from grbb_ext.adapters._wrapped import Folds, check_objective, higher_is_better, refuse_keywords
 from grbb_ext.adapters.xgboost._estimator import ADAPTER
 from grbb_ext.adapters.xgboost._miser import GreedyMiser, Strategy
 
@@ -56,6 +56,7 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     >>> booster.best_iteration < 99
     True
     """
+    check_objective(obj)
 
     def custom_metric(raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[str, float]:
         weight = data.get_weight()
@@ -117,6 +118,7 @@ def cv(
     """
     ours = ("nfold", "stratified", "shuffle", "metrics", "custom_metric", "fpreproc", "maximize", "eval_metric")
     refuse_keywords({**params, **keywords}, *ours)
+    check_objective(obj)
     parts = Folds(obj, dtrain.num_row(), folds, groups, metric)
     return xgb.cv(
         {**params, "disable_default_eval_metric": 1},

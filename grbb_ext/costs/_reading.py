@@ -74,8 +74,9 @@ def unknown_name(name: Any, known: Sequence[Name], what: str) -> str:
     >>> print(unknown_name("chl", ["age", "chol"], "feature"))
     Unknown feature 'chl'. Did you mean 'chol'?
     """
-    near = difflib.get_close_matches(str(name), [str(other) for other in known], n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"The {what}s are {shorten(known)}."
+    texts = [str(other) for other in known]
+    near = difflib.get_close_matches(str(name), texts, n=1)
+    hint = f"Did you mean {known[texts.index(near[0])]!r}?" if near else f"The {what}s are {shorten(known)}."
     return f"Unknown {what} {name!r}. {hint}"
 
 

@@ -102,6 +102,8 @@ def test_wrong_calls():
         xgb_adapter.cv(XGB, xgb.DMatrix(X[:50]), obj=OBJ)
     with pytest.raises(TypeError, match="Use folds="):
         xgb_adapter.cv(XGB, xgb.DMatrix(X), obj=OBJ, nfold=3)
+    with pytest.raises(TypeError, match="obj must be what grbb_objective returned"):
+        xgb_adapter.cv(XGB, xgb.DMatrix(X), obj=lambda scores, data: (scores, scores))
     with pytest.raises(TypeError, match=r"eval_metric= .*metric="):
         xgb_adapter.cv({**XGB, "eval_metric": "auc"}, xgb.DMatrix(X), obj=OBJ)
     with pytest.raises(TypeError, match=r"Metrics of params .*metric="):

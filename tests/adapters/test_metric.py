@@ -127,3 +127,9 @@ def test_functions_may_say_their_name_and_direction():
 def test_wrong_evaluations(arguments, message):
     with pytest.raises(ValueError, match=message):
         evaluate(**({"obj": OBJ, "raw_scores": np.zeros(200), "y": CLASSES[TRUTH]} | arguments))
+
+
+def test_without_an_objective():
+    for adapter in (xgb_adapter, lgb_adapter):
+        with pytest.raises(TypeError, match="obj must be what grbb_objective returned, got 'auc'"):
+            adapter.metric("auc")

@@ -257,6 +257,8 @@ def test_wrong_callables():
         OnDemandPredictor(FOREST, COSTS, good() | {"choll": chol})
     with pytest.raises(ValueError, match=r"Unknown feature 'ratios'. Did you mean 'ratio'"):
         OnDemandPredictor(FOREST, COSTS, good(), derive={"ratios": chol})
+    with pytest.raises(ValueError, match=r"Unknown source '0'. Did you mean 0"):
+        OnDemandPredictor(FOREST, FeatureCosts([1.0, 1.0, 1.0, 1.0]), {"0": chol})
     with pytest.raises(TypeError, match=r"fetch\['draw'\] must be a callable"):
         OnDemandPredictor(FOREST, COSTS, good() | {"draw": 3})
     with pytest.raises(TypeError, match="fetch must be a dict from source to callable"):
