@@ -14,9 +14,9 @@ from grbb_ext._options import positive_number
 from grbb_ext._show import Shown, new_axes, small_number
 from grbb_ext.labels import is_unlabeled
 from grbb_ext.objective import GRBBObjective
-from grbb_ext.variance._information import lam_in_use
-from grbb_ext.variance._prediction_variance import prediction_variance
-from grbb_ext.variance._prior import Array, Index
+from grbb_ext.variance._information import SMALLEST, curvatures, lam_in_use, prior_of
+from grbb_ext.variance._prediction_variance import N_PROBES, mean_variance, method_for, prediction_variance
+from grbb_ext.variance._prior import Array, Index, KernelPrior
 from grbb_ext.variance._suggest import Strategy, suggest_labels
 
 Train = Callable[[GRBBObjective, float | None], tuple[ArrayLike, ArrayLike]]
@@ -39,7 +39,8 @@ class LabelCurve:
     drop_per_dollar : ndarray of shape (k,)
         What each label takes off the variance, divided by its price.
     measured_n_labels, measured_variance, measured_accuracy : ndarray
-        What retraining gave with some of the labels that there are; empty unless `train` was passed.
+        What retraining gave with some of the labels that there are, at the lam and kernel of all of them; empty
+        unless `train` was passed.
     """
 
     feature_budget: float | None
@@ -243,7 +244,7 @@ def _measure(
         y[np.setdiff1d(obj.labeled_, kept)] = np.nan if obj.classes_ is None else obj.unlabeled_
         smaller = obj if part == 1 else obj.with_labels(y)
         scores, scores_valid = train(smaller, budget)
-        variance = prediction_variance(smaller, scores, lam=lam, kind="fisher", random_state=seed).mean
+        variance = _with_fewer(obj, smaller, scores, lam, seed)
         right = np.nan
         if y_valid is not None:
             truth = np.asarray(y_valid)
@@ -251,6 +252,17 @@ def _measure(
         measured.append((kept.size, variance, right))
     n_labels, variances, accuracies = np.transpose(measured)
     return n_labels.astype(np.intp), variances, accuracies
+
+
+def _with_fewer(obj: GRBBObjective, smaller: GRBBObjective, scores: ArrayLike, lam: float, seed: int) -> float:
+    """Return the variance with some of the labels. A kernel stays that of all of them, whose unit lam has."""
+    prior = prior_of(obj)
+    if not isinstance(prior, KernelPrior):
+        return prediction_variance(smaller, scores, lam=lam, kind="fisher", random_state=seed).mean
+    found = curvatures(obj, scores)
+    found.delta[~np.isin(obj.labeled_, smaller.labeled_)] = SMALLEST
+    method, random = method_for("fisher", False, prior, obj.n_outputs_), np.random.default_rng(seed)
+    return mean_variance(prior, found, lam_in_use(obj, lam)[0], "fisher", method, N_PROBES, random)[0].value
 
 
 def _recommend(curves: list[LabelCurve], price: float, share: float, money: float | None) -> tuple[int, str]:

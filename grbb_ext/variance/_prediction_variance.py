@@ -14,7 +14,14 @@ from scipy.stats import t as student
 from grbb_ext._options import one_of, positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
-from grbb_ext.variance._information import Curvature, Curvatures, curvatures, lam_in_use, prior_of
+from grbb_ext.variance._information import (
+    Curvature,
+    Curvatures,
+    MarginalLikelihood,
+    curvatures,
+    lam_in_use,
+    prior_of,
+)
 from grbb_ext.variance._posterior import Kind, TraceEstimate, dense_diagonal, hutchpp, schur_diagonal, squared_norm
 from grbb_ext.variance._prior import Array, GraphPrior, Product
 
@@ -67,6 +74,7 @@ class PredictionVariance:
 
 Method = Literal["auto", "dense", "schur", "stochastic"]
 
+N_PROBES = 8
 _LARGEST_VARIANCE = 0.25
 _DENSE_UP_TO = 500
 _DENSE_AT_MOST = 20_000
@@ -87,7 +95,7 @@ def prediction_variance(
     curvature: Curvature = "logistic",
     method: Method = "auto",
     per_row: bool = False,
-    n_probes: int = 8,
+    n_probes: int = N_PROBES,
     random_state: int | np.random.Generator = 0,
 ) -> PredictionVariance:
     r"""Estimate how much the predicted probabilities vary, from a booster's raw scores alone.
@@ -172,7 +180,7 @@ def prediction_variance(
         )
 
     chosen, lam_chosen = lam_in_use(obj, lam)
-    used = _method(kind, per_row, prior, obj.n_outputs_) if method == "auto" else method
+    used = method_for(kind, per_row, prior, obj.n_outputs_) if method == "auto" else method
     messages = []
     if lam_chosen:
         bound = " It lies at an end of the range searched: the labels hardly determine it, so give lam if you can."
@@ -185,19 +193,8 @@ def prediction_variance(
     for message in messages:
         _log.info(message)
 
-    rows: Array | None = None
-    if used == "stochastic":
-        value, error, freedom = _estimate(prior, found, chosen.lam, kind, n_probes, np.random.default_rng(random_state))
-        value, error = chosen.noise_variance * value, chosen.noise_variance * error
-    else:
-        diagonal = dense_diagonal if used == "dense" else schur_diagonal
-        rows = np.zeros(obj.n_rows_)
-        for k in range(found.slope.shape[1]):
-            scores = diagonal(prior, found.delta[:, k], found.middle[:, k], chosen.lam, kind)
-            rows += found.slope[:, k] ** 2 * scores
-        rows *= chosen.noise_variance / found.slope.shape[1]
-        value, error, freedom = float(rows[prior.reachable].mean()), 0.0, 1
-        rows[~prior.reachable] = np.inf
+    random = np.random.default_rng(random_state)
+    (value, error, freedom), rows = mean_variance(prior, found, chosen, kind, used, n_probes, random)
     half = float(student.ppf(0.975, freedom)) * error
     if value > _LARGEST_VARIANCE and not isinstance(obj.loss_, SquaredErrorLoss):
         warnings.warn(
@@ -223,7 +220,32 @@ def prediction_variance(
     )
 
 
-def _method(kind: Kind, per_row: bool, prior: GraphPrior, n_outputs: int) -> Method:
+def mean_variance(
+    prior: GraphPrior,
+    found: Curvatures,
+    chosen: MarginalLikelihood,
+    kind: Kind,
+    method: Method,
+    n_probes: int,
+    random: np.random.Generator,
+) -> tuple[TraceEstimate, Array | None]:
+    """Return the mean variance over rows and outputs, and with the exact methods that of each row."""
+    if method == "stochastic":
+        value, error, freedom = _estimate(prior, found, chosen.lam, kind, n_probes, random)
+        return TraceEstimate(chosen.noise_variance * value, chosen.noise_variance * error, freedom), None
+    diagonal = dense_diagonal if method == "dense" else schur_diagonal
+    rows = np.zeros(prior.n_rows)
+    for k in range(found.slope.shape[1]):
+        scores = diagonal(prior, found.delta[:, k], found.middle[:, k], chosen.lam, kind)
+        rows += found.slope[:, k] ** 2 * scores
+    rows *= chosen.noise_variance / found.slope.shape[1]
+    mean = float(rows[prior.reachable].mean())
+    rows[~prior.reachable] = np.inf
+    return TraceEstimate(mean, 0.0, 1), rows
+
+
+def method_for(kind: Kind, per_row: bool, prior: GraphPrior, n_outputs: int) -> Method:
+    """Return what ``"auto"`` stands for."""
     # A dense inverse takes N x N matrices for each output.
     if prior.n_rows <= _DENSE_UP_TO and n_outputs == 1:
         return "dense"

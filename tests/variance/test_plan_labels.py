@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import make_moons
 
 from grbb_ext import grbb_objective, plan_labels, prediction_variance, suggest_labels
+from grbb_ext.variance import prior_of
 
 mpl.use("agg")
 
@@ -94,6 +95,26 @@ def test_training_on_fewer_labels_is_measured(problem):
     assert curve.measured_n_labels.tolist() == [2, 4, 8]
     assert_allclose(curve.measured_accuracy, 1.0)
     assert_allclose(curve.measured_variance[-1], curve.variance[0])
+
+
+def test_fewer_labels_are_measured_with_the_kernel_of_all():
+    # With a kernel of their own lam has another unit: half of these labels seemed to know less than a quarter.
+    X, truth = make_moons(200, noise=0.3, random_state=6)
+    rows = np.random.default_rng(6).choice(200, 16, replace=False)
+    obj = grbb_objective(X, np.where(np.isin(np.arange(200), rows), truth, -1))
+    H, seen = 2.0 * truth - 1.0, []
+
+    def train(smaller, budget):
+        seen.append(smaller.labeled_)
+        return H, H
+
+    (curve,) = plan_labels(obj, H, 3, price=1.0, lam=2.0, train=train).curves
+    K, slope = prior_of(obj).residual_product(np.eye(200)) / 2.0, (1 - np.tanh(H / 2) ** 2) / 4
+    for labeled, measured in zip(seen, curve.measured_variance, strict=True):
+        information = np.diag(1 / slope[labeled]) + K[np.ix_(labeled, labeled)]
+        posterior = K - K[:, labeled] @ np.linalg.solve(information, K[labeled])
+        assert_allclose(measured, np.mean(slope**2 * posterior.diagonal()))
+    assert (np.diff(curve.measured_variance) < 0).all()
 
 
 def test_plot_draws_forecast_and_recommendation(problem):
