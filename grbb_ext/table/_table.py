@@ -82,8 +82,6 @@ class Table:
     ([1.5, nan, 2.5], [0, 1, -1])
     >>> table.coded().tolist()
     [[1.5, 0.0], [nan, 1.0], [2.5, nan]]
-    >>> table.ordered(np.array([1.0, 0.0]), np.array([0, 1])).round(3).tolist()
-    [[1.5, 0.545], [nan, 0.455], [2.5, nan]]
     """
 
     values: Matrix
@@ -161,13 +159,6 @@ class Table:
                 column = pd.Categorical.from_codes(codes, list(schema.categories[j]))
             columns[name] = column
         return pd.DataFrame(columns)
-
-    def ordered(self, target: NDArray[np.float64], rows: Index) -> Matrix:
-        """Return all columns as numbers: a category is its mean target, so that a split may part any two sets of them.
-
-        ``CategoryOrder.fit(table, target, rows)`` is the same encoding, for use on other tables.
-        """
-        return CategoryOrder.fit(self, target, rows)(self)
 
 
 # A category counts as if so many rows at the overall mean were added to it.

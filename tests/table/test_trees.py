@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from grbb_ext import GraphWarning, RefinedGraph, grbb_objective
-from grbb_ext.table import read_table
+from grbb_ext.table import CategoryOrder, read_table
 
 RANDOM = np.random.default_rng(0)
 N = 300
@@ -45,12 +45,12 @@ def test_data_frames_split_into_numbers_and_categories():
 
 def test_categories_are_ordered_by_their_mean_target():
     columns = read_table(np.array([["a"], ["b"], ["a"], ["c"]], dtype=object))
-    encoded = columns.ordered(np.array([1.0, 0.0, 1.0, 0.5]), np.arange(4)).ravel()
+    encoded = CategoryOrder.fit(columns, np.array([1.0, 0.0, 1.0, 0.5]), np.arange(4))(columns).ravel()
     assert encoded[0] == encoded[2] > encoded[3] > encoded[1]
     mean = 2.5 / 4
     assert_allclose(encoded[0], (2 + 10 * mean) / 12)
     shares = np.array([[1.0, 0.0, 0], [0.0, 1.0, 0], [1.0, 0.0, 0], [0.5, 0.5, 0]])
-    several = columns.ordered(shares, np.arange(4)).ravel()
+    several = CategoryOrder.fit(columns, shares, np.arange(4))(columns).ravel()
     assert abs(several[3]) < min(abs(several[0]), abs(several[1])) + 1e-12
     assert np.sign(several[0]) != np.sign(several[1])
 
