@@ -125,6 +125,11 @@ class Recipe:
             )
         if asked.get("teacher") is not None and not isinstance(rule, Targets):
             raise ValueError(f"rule={rule.name!r} has no teacher: leave teacher out, or use rule='targets'.")
+        if isinstance(teacher, Committee) and not (teacher.has_graph or isinstance(propagation, Smooth)):
+            raise ValueError(
+                f"propagation={propagation.kind!r} is for the graph, which is none of the experts. Leave it out, or "
+                "add 'graph' to them."
+            )
         if isinstance(rule, Labeled) and isinstance(graph, RefinedGraph):
             raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
         recipe = cls(rule, propagation, graph, teacher, class_weight, random_state)

@@ -41,8 +41,9 @@ class Committee(Spec):
         ``"graph"``: labels propagated on the graph. ``"forest"``: extremely randomised trees, and ``"linear"``: a
         logistic or ridge regression, on the labelled rows. Any classifier or regressor of scikit-learn's kind can be
         another. They are averaged with weights from held-out labels (:func:`grbb_ext.teacher.weigh`). Experts other
-        than the graph need X, and take part with ``propagation="smooth"``; elsewhere the graph alone decides. They may
-        use columns that the model which learns from them will not.
+        than the graph need X, and take part with ``propagation="smooth"`` where some rows have no label; elsewhere the
+        graph, if it is one of the experts, decides alone. They may use columns that the model which learns from them
+        will not.
     sharpen : "auto" or float, default="auto"
         Power s by which the averaged probabilities are sharpened, :math:`q_k^s / \sum_j q_j^s`; 1 leaves them alone.
         ``"auto"`` averages over the powers that held-out labels support.
@@ -75,6 +76,11 @@ class Committee(Spec):
                 f"class_prior must be 'auto', 'unlabeled', or the share of each class as a dict or a list; got "
                 f"{self.class_prior!r}."
             )
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the graph is one of the experts."""
+        return any(map(_is_graph, self.experts))
 
 
 #: Short forms of ``teacher=``.
@@ -266,6 +272,8 @@ def _taught(
     prepared: PreparedGraph, labels: Labels, committee: Committee, propagation: PropagationSpec, random_state: int
 ) -> Lesson:
     seconds: dict[str, float] = {}
+    if prepared.table is None and not committee.has_graph:
+        raise ValueError("Experts other than 'graph' learn from the columns of X: pass X, or let 'graph' take part.")
     with timed(seconds, "graph expert"):
         found = spread(prepared, labels, propagation, random_state=random_state)
         graph, of_graph = found.expert(labels)
@@ -273,7 +281,7 @@ def _taught(
     predicted = [of_graph]
     # Labels are held out of the smooth operator alone, and without unlabelled rows there is nothing to weigh.
     weighed = isinstance(found.operator, SmoothPropagation) and labels.labeled.size < found.operator.n_rows
-    if prepared.table is not None and weighed:
+    if prepared.table is not None and (weighed or not committee.has_graph):
         of_graph[~found.operator.reachable] = np.nan
         others = []
         for one in committee.experts:
@@ -283,7 +291,7 @@ def _taught(
                     # An estimator of the user may be changed between two fits.
                     fitted = once(prepared, labels, (one, random_state), fit) if isinstance(one, str) else fit()
                 others.append(fitted)
-        kept = [(graph, of_graph)] if len(others) < len(committee.experts) else []
+        kept = [(graph, of_graph)] if committee.has_graph else []
         experts, predicted = (list(part) for part in zip(*kept, *others, strict=True))
     schema = None if prepared.table is None else prepared.table.schema
     with timed(seconds, "weights"):

@@ -344,3 +344,17 @@ def test_an_estimator_gets_labels_of_one_type():
     found = grbb_objective(rows, y, teacher=["graph", GaussianNB()])
     expected = grbb_objective(rows, [-1 if one is None else one for one in y], teacher=["graph", GaussianNB()])
     np.testing.assert_array_equal(found.targets_, expected.targets_)
+
+
+@pytest.mark.parametrize("teacher", ["forest", ["linear", GaussianNB()]])
+def test_experts_without_the_graph_are_never_replaced_by_it(teacher):
+    y = labels_of(TRUTH, 20)
+    names = ("forest",) if teacher == "forest" else ("linear", "GaussianNB")
+    known = grbb_objective(MOONS[y >= 0], y[y >= 0], teacher=teacher)  # every row has a label
+    assert known.evidence_.experts == names
+    taught = grbb_objective(MOONS, y, teacher=known.teacher_)
+    assert_allclose(taught.targets_[y < 0], known.teacher_.predict(MOONS)[y < 0], atol=1e-6)
+    with pytest.raises(ValueError, match="'harmonic' is for the graph, which is none of the experts"):
+        grbb_objective(MOONS, y, teacher=teacher, propagation="harmonic")
+    with pytest.raises(ValueError, match="learn from the columns of X: pass X"):
+        grbb_objective(None, y, teacher=teacher, graph=knn_graph(MOONS))
