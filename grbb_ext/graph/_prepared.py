@@ -403,7 +403,7 @@ class SharedGraph:
         for i, key in enumerate(row_keys(table)):
             places = self._rows.get(key, [])
             if taken[key] >= len(places):
-                raise ValueError(self._stranger(i, len(places)))
+                raise ValueError(self._stranger(i, len(places), table.schema.missing))
             found[i] = places[taken[key]]
             taken[key] += 1
         return found
@@ -423,15 +423,16 @@ class SharedGraph:
         rows = self.rows(X)
         return self._parts.get(rows.tobytes(), lambda: replace(self._all.subset(rows), kept=Kept(_RESULTS_KEPT)))
 
-    def _stranger(self, row: int, copies: int) -> str:
+    def _stranger(self, row: int, copies: int, missing: float) -> str:
         if copies:
             return (
                 f"Row {row} of X stands in X more often than in the SharedGraph, which has {copies} of it: rows must "
                 "not be repeated by resampling. Use sample_weight, or graph='knn'."
             )
+        holes = "" if np.isnan(missing) else f" Make it of rows with NaN for the missing value {missing:g}."
         return (
-            f"Row {row} of X is not a row of the SharedGraph, which holds {self.n_rows_}. It must hold all rows of "
-            "every fit, with the same columns and the same precision. If X is transformed on the way (a scaler in a "
+            f"Row {row} of X is not a row of the SharedGraph, which holds {self.n_rows_}.{holes} It must hold all rows "
+            "of every fit, with the same columns and the same precision. If X is transformed on the way (a scaler in a "
             "pipeline is fitted to each fold anew), transform it before, or use graph='knn'."
         )
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from grbb_ext import GRBBClassifier, KNNGraph, RefinedGraph, SharedGraph, TableGraph, knn_graph
+from grbb_ext.table import read_table
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 
@@ -38,6 +39,9 @@ def test_a_stranger_is_refused():
         shared.prepared(np.vstack([X[3], X[3] + 1e-12]))
     with pytest.raises(ValueError, match="Row 0"):
         shared.rows(X[:, :2])
+    marked = np.where(X > 1, -999, X)
+    with pytest.raises(ValueError, match="with NaN for the missing value -999"):
+        SharedGraph(marked).rows(read_table(marked, missing=-999))
 
 
 def test_an_affinity_of_the_users_own():
