@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext.evaluation import Metric, evaluate
@@ -59,7 +60,13 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     check_objective(obj)
 
     def feval(raw_scores: NDArray[Any], data: lgb.Dataset) -> tuple[str, float, bool]:
-        result = evaluate(obj, raw_scores, data.get_label(), name, data.get_weight())
+        label = data.get_label()
+        if not np.any(label):
+            raise ValueError(
+                "All labels of a validation set are 0, which is what LightGBM makes of labels that are left out. Give "
+                "it labels: lgb.Dataset(X, label=y), -1 where there is none."
+            )
+        result = evaluate(obj, raw_scores, label, name, data.get_weight())
         return result.name, result.value, result.higher_is_better
 
     return feval

@@ -133,3 +133,12 @@ def test_without_an_objective():
     for adapter in (xgb_adapter, lgb_adapter):
         with pytest.raises(TypeError, match="obj must be what grbb_objective returned, got 'auc'"):
             adapter.metric("auc")
+
+
+def test_labels_that_lightgbm_invents_are_no_labels():
+    obj = grbb_objective(X, np.where(np.arange(len(X)) % 5 == 0, TRUTH, -1), rule="labeled")
+    data = lgb.Dataset(X)
+    with pytest.raises(ValueError, match=r"labels of a validation set are 0, .* left out"):
+        lgb.train(
+            {"objective": obj, "verbosity": -1}, data, 2, valid_sets=[data], feval=lgb_adapter.metric(obj, "accuracy")
+        )
