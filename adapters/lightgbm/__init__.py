@@ -60,8 +60,8 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     check_objective(obj)
 
     def feval(raw_scores: NDArray[Any], data: lgb.Dataset) -> tuple[str, float, bool]:
-        label = data.get_label()
-        if not np.any(label):
+        label = np.asarray(data.get_label())
+        if not label.any():
             raise ValueError(
                 "All labels of a validation set are 0, which is what LightGBM makes of labels that are left out. Give "
                 "it labels: lgb.Dataset(X, label=y), -1 where there is none."
