@@ -160,7 +160,8 @@ def learned(model: Any, problem: Problem, y: NDArray[np.int64]) -> Floats:
     """Fit a model to labels of all rows; a class that nobody has any more has no probability."""
     classes, codes = np.unique(y, return_inverse=True)
     p = np.zeros((problem.truth.size, problem.y.max() + 1))
-    p[:, classes] = model.fit(problem.X, codes).predict_proba(problem.X_test)
+    # Of a single class XGBoost makes two.
+    p[:, classes] = 1.0 if classes.size == 1 else model.fit(problem.X, codes).predict_proba(problem.X_test)
     return p
 
 

@@ -68,6 +68,7 @@ def test_a_class_that_is_lost_on_the_way_has_no_probability() -> None:
     assert p.shape == (problem.truth.size, 3)
     assert not p[:, 1].any()
     assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
+    assert_allclose(learned(boosters(0)["XGBoost"](), problem, np.ones(problem.y.size, dtype=int))[:, 1], 1.0)
 
 
 def test_leads_are_paired_and_signed() -> None:
