@@ -53,6 +53,8 @@ def fit_teacher(
             "its own, a graph by name or spec, and no fitted teacher."
         )
     chosen = rows.select(label_col, *_features(rows, label_col, features))
+    if dict(chosen.dtypes)[label_col].startswith("decimal"):  # objects of Python, which are no classes
+        chosen = chosen.withColumn(label_col, sql.col(label_col).cast("double"))
     marked = _marked(chosen, label_col, None if settings.get("loss") == "squared_error" else unlabeled)
     labeled, others = chosen.where(~marked).toPandas(), chosen.where(marked)
     limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes

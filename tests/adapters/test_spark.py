@@ -131,6 +131,15 @@ def test_truth_values_are_classes(spark):
         teach(rows, teacher, "y", target_col="b")
 
 
+def test_decimals_are_classes(spark):
+    frame, _ = table("several")
+    rows = spread(spark, frame).withColumn("y", sql.col("y").cast("decimal(10,0)"))
+    teacher = fit_teacher(rows, "y", COLUMNS)
+    assert teacher.labels.classes.tolist() == [0, 1, 2]
+    q = np.array(collected(teach(rows, teacher, "y"))["q"].tolist())
+    assert_array_equal(q[:N_LABELED], np.eye(3)[frame["y"][:N_LABELED]])
+
+
 @pytest.mark.parametrize("weights", [{"class_weight": "balanced"}, {"sample_weight": np.ones(N)}], ids=list)
 def test_weights_are_for_the_booster(spark, weights):
     frame, _ = table("two classes")
