@@ -26,7 +26,8 @@ class GRBBObjective:
     """A custom objective for XGBoost and LightGBM; made by :func:`grbb_objective`.
 
     The object is immutable. Everything that does not depend on raw scores is computed once, so each call is a function
-    of the raw scores alone. It can be pickled; a deep copy is the object itself.
+    of the raw scores alone. It can be pickled; a deep copy is the object itself. Labels and weights are copies of what
+    was given. An array of rows is not copied: :meth:`subset` and :meth:`with_labels` read it again.
 
     Attributes
     ----------
