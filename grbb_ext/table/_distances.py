@@ -21,6 +21,8 @@ _COMMENSURATE = 4.0
 _ROWS_PER_BLOCK = 65_536
 # Squares of smaller standard deviations are 0, or nearly.
 _FAINT = 1e-140
+# A column that is constant, and so many times as large as the widest range, is left out.
+_HUGE = 1e12
 # One-hot columns beyond which the matrix is kept sparse.
 _DENSE_UP_TO = 256
 # Rows that medians are taken of where no row of the fit needs them.
@@ -36,7 +38,7 @@ class DistanceSpace:
     """A fitted map from the rows of a table to points, between which distances are taken.
 
     1. A missing number becomes the median of its column, or 0 in a sparse matrix.
-    2. Columns are divided by their standard deviation, as `scale` says.
+    2. Columns are divided by their standard deviation, as `scale` says. A huge constant, such as 1e20, becomes 0.
     3. Categories become one-hot columns, as `categories` says. Two different categories are at squared distance 2,
        which is that of two rows drawn at random in a scaled column. Categories without a row in the fit are all zeros.
     4. Normal scores and principal components follow, where they are asked for and the points are dense.
@@ -245,9 +247,12 @@ def _column_factors(matrix: Matrix, scale: Scale) -> NDArray[Any] | None:
     range_of = np.finfo(matrix.dtype)
     # Squares of smaller differences would vanish.
     visible = spread.max() > 1e3 * np.sqrt(range_of.tiny)
+    first = matrix[[0]]
+    level = (first.toarray() if sp.issparse(first) else first).ravel()
+    # The rounding of the mean of a huge constant, such as a mark of missing values, would look like a variance.
+    factor = np.where(varying | (np.abs(level) <= _HUGE * spread.max()), 1.0, 0.0)
     if scale == "auto" and visible and spread.max() <= _COMMENSURATE * narrow:
-        return None
-    factor = np.ones_like(deviation)
+        return None if factor.all() else np.asarray(factor.astype(matrix.dtype))
     with np.errstate(over="ignore", divide="ignore"):
         factor[varying] = 1.0 / deviation[varying]
     return np.asarray(np.minimum(factor, range_of.max).astype(matrix.dtype))

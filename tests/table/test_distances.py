@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import euclidean_distances
 
 from grbb_ext import GraphWarning
 from grbb_ext.table import DistanceSpace, Schema, Table, read_table
@@ -106,6 +107,17 @@ def test_sparse_columns_far_from_zero_are_scaled_as_dense_ones(dtype):
     X = np.tile(X, 10).astype(dtype) + random.normal(size=(500, 20)).astype(dtype)
     factors = [DistanceSpace.fit(read_table(same), scale="standard").factors for same in (X, sp.csr_array(X))]
     np.testing.assert_allclose(factors[0], factors[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("settings", [{}, {"n_components": 3}, {"scale": "standard"}], ids=str)
+def test_a_huge_constant_column_changes_no_distance(settings, convert):
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    for constant in (1.0, 1.1e30):
+        wider = np.hstack([X, np.full((50, 1), constant)])
+        spaces = [points(read_table(convert(some)), normal_scores=True, **settings) for some in (X, wider)]
+        first, second = (euclidean_distances(space) for space in spaces)
+        np.testing.assert_allclose(first, second, atol=1e-6)
 
 
 def test_a_sparse_matrix_without_an_entry_is_constant():
