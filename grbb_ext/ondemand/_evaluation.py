@@ -136,19 +136,20 @@ class Evaluation:
         if self.batch.errors:
             failed = np.flatnonzero(self._active & self.batch.failed[self._rows])
             self._leave(failed, FAILED, np.nan, self._cursor.take(failed).finished_trees())
+        early_exit = self.settings.early_exit
+        # Before a row is finished: the walks of a batch go on together, further than one of its rows would alone.
+        if early_exit is not None:
+            for horizon, following in pairwise(self._checks):
+                self._leave_confident(horizon, following, float(early_exit))
         finished = np.flatnonzero(self._active & self._cursor.finished)
         # Rows of which a part has left are worth a copy only if few finish.
         few = 2 * finished.size < self._rows.size
         if finished.size:
             scores = self._cursor.take(finished).raw_scores() if few else self._cursor.raw_scores()[finished]
             self._leave(finished, FINISHED, scores, self.forest.n_trees)
-        early_exit = self.settings.early_exit
         if early_exit == "decision" and self._active.any():
             certain = decided(*self._cursor.bounds(), self.settings.decision_threshold)
             self._leave_estimated(np.flatnonzero(self._active & certain), DECIDED)
-        elif early_exit is not None:
-            for horizon, following in pairwise(self._checks):
-                self._leave_confident(horizon, following, float(early_exit))
 
     def _leave_confident(self, horizon: int, following: int, least: float) -> None:
         """Stop rows whose first `horizon` trees give a class a probability above `least`; the others get more trees."""

@@ -498,6 +498,27 @@ def test_classes_are_compared_after_equally_many_trees():
     assert set(result.trees[result.status == "confident"]) <= {12, 18, 24, 30}
 
 
+def test_an_early_exit_does_not_depend_on_the_other_rows():
+    """The second row is in the second tree when the first one, which is sure after one tree, gets what it waits for."""
+    nodes = {
+        "threshold": np.zeros(5),
+        "left": np.array([1, 0, 3, 0, 0]),
+        "right": np.array([2, 0, 4, 0, 0]),
+        "default_left": np.ones(5, dtype=bool),
+        "cover": np.ones(5),
+        "label": np.arange(5),
+    }
+    first = Tree(feature=np.array([0, -1, 1, -1, -1]), value=np.array([[0.0], [0], [0], [-3], [3]]), **nodes)
+    nodes |= {"left": np.array([1, 3, 0, 0, 0]), "right": np.array([2, 4, 0, 0, 0])}
+    second = Tree(feature=np.array([0, 2, -1, -1, -1]), value=np.array([[0.0], [0], [1], [-1], [1]]), **nodes)
+    forest, X = Forest.from_trees([first, second], n_features=3), np.array([[1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
+    predictor = OnDemandPredictor(forest, FeatureCosts([1.0, 1.0, 1.0]), columns(X), early_exit=0.9, exit_every=1)
+    assert predictor.predict([0]).raw_scores.tolist() == [3.0]
+    both = predictor.predict([0, 1])
+    assert both.raw_scores.tolist() == [3.0, 1.0]
+    assert both.status.tolist() == ["confident", "finished"]
+
+
 @pytest.mark.parametrize("early_exit", [None, "decision", 0.9])
 def test_a_model_without_trees(early_exit):
     booster = xgb.train({"objective": "binary:logistic"}, xgb.DMatrix(X4, label=[0, 0, 0, 1]), 0)
