@@ -76,7 +76,11 @@ def write_report(
     obj = model.objective_
     if X is not None and np.shape(X)[0] != obj.n_rows_:
         raise ValueError(f"X has {np.shape(X)[0]} rows, but the model was fitted to {obj.n_rows_}. Pass the same rows.")
-    held = None if X is None else held_out_predict(model, X, obj.y_, cv=cv, sample_weight=obj.sample_weight_)
+    held = None
+    if X is not None:
+        # As the model read them: columns list all of their categories, of which a fold may miss some.
+        rows = model._read(X, reset=False).native()
+        held = held_out_predict(model, rows, obj.y_, cv=cv, sample_weight=obj.sample_weight_)
     library = _LIBRARIES.get(model.library_, model.library_)
     lead = f"Trained with {library} on {obj.n_rows_:,} rows, of which {obj.labeled_.size:,} have a label."
     if held is not None and held.classes is not None:

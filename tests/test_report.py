@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.datasets import load_wine, make_moons
+from xgboost import XGBClassifier
 
 from grbb_ext import EvidenceDisplay, GRBBClassifier, GRBBRegressor, KNNGraph
 from grbb_ext.model_selection import held_out_predict
@@ -183,3 +184,10 @@ def test_names_with_dollars_are_no_formulas(tmp_path):
 def test_folders_of_the_page_are_made(tmp_path):
     GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y).report(tmp_path / "new" / "folder" / "a.html")
     assert (tmp_path / "new" / "folder" / "a.html").is_file()
+
+
+def test_a_fold_may_miss_a_category(tmp_path):
+    rows = X.assign(kind=np.where(np.arange(120) == 4, "rare", "common"))
+    model = GRBBClassifier(XGBClassifier(n_estimators=2, n_jobs=1), n_jobs=1).fit(rows, Y)
+    _, text = sections(model.report(tmp_path / "a.html", rows, cv=3))
+    assert "Each of 30 labels" in text["Expected quality"]
