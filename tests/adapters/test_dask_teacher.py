@@ -274,6 +274,8 @@ def test_other_columns_than_those_of_the_model_are_refused(client, training):
     for columns in (COLUMNS[::-1], COLUMNS[1:]):
         with pytest.raises(ValueError, match="feature names should match"):
             predict(client, model, dd.from_pandas(frame[columns], npartitions=3))
+    with pytest.raises(ValueError, match=r"feature_names mismatch|columns of X are in another order"):
+        predict(client, model["booster"], dd.from_pandas(frame[COLUMNS[::-1]], npartitions=3), kind="margin").compute()
     codes = frame[COLUMNS].assign(color=frame["color"].cat.codes)
     with pytest.raises(ValueError, match="'color' of X is categorical, and numbers came"):
         predict(client, model, dd.from_pandas(codes, npartitions=3)).compute()
