@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from grbb_ext._options import positive_int
 from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, higher_is_better, read_metrics, watch
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
+from grbb_ext.costs import unknown_name
 from grbb_ext.estimators import Job, Task, Trained
 from grbb_ext.table import Table
 
@@ -155,10 +157,29 @@ class XGBoostAdapter(WrappedBooster):
         params["disable_default_eval_metric"] = 1
         if job.obj.n_outputs_ > 1:
             params["num_class"] = job.obj.n_outputs_
+        if job.table.schema.names is not None:
+            params |= _by_position(params, job.table.schema.names)
         return params
 
 
 ADAPTER = XGBoostAdapter()
+
+
+def _by_position(params: dict[str, Any], names: tuple[str, ...]) -> dict[str, str]:
+    """Return constraints by name as XGBoost writes those by position: the booster may have no names."""
+    place = {name: j for j, name in enumerate(names)}
+    monotone, interaction = (params.get(f"{kind}_constraints") for kind in ("monotone", "interaction"))
+    signs = dict(monotone) if isinstance(monotone, Mapping) else {}
+    groups = [] if interaction is None or isinstance(interaction, str) else [list(group) for group in interaction]
+    for name in [*signs, *(name for group in groups for name in group)]:
+        if name not in place:
+            raise ValueError(unknown_name(name, names, "column"))
+    found = {}
+    if signs:
+        found["monotone_constraints"] = str(tuple(int(signs.get(name, 0)) for name in names))
+    if groups:
+        found["interaction_constraints"] = str([[place[name] for name in group] for group in groups])
+    return found
 
 
 def _base_score(job: Job, asked: float | None) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRanker, LGBMRegressor
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier, XGBRFRegressor
@@ -44,6 +45,19 @@ def test_the_wrapped_estimator_is_not_changed(classifier, moons):
 def test_honoured(classifier, moons, settings, seen):
     X, _, y = moons
     assert seen(GRBBClassifier(classifier(**settings)).fit(X, y))
+
+
+@pytest.mark.parametrize("names", [["left", "right"], ["to the left", "to the right"]])
+def test_constraints_of_xgboost_go_by_name(moons, names):
+    X, _, y = moons
+    frame = pd.DataFrame(X, columns=names)
+    of_one = {"monotone_constraints": {names[0]: 1}, "interaction_constraints": [[names[0]], [names[1]]]}
+    by_place = {"monotone_constraints": (1, 0), "interaction_constraints": "[[0], [1]]"}
+    model, other = (GRBBClassifier(XGBClassifier(**settings)).fit(frame, y) for settings in (of_one, by_place))
+    np.testing.assert_array_equal(model.raw_scores_, other.raw_scores_)
+    assert _paths_are_pure(model)
+    with pytest.raises(ValueError, match="nowhere"):
+        GRBBClassifier(XGBClassifier(monotone_constraints={"nowhere": 1})).fit(frame, y)
 
 
 def _rises(model) -> bool:
