@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grbb_ext._options import positive_int
 from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.lightgbm import _params as parameters
-from grbb_ext.adapters.lightgbm._train import train
+from grbb_ext.adapters.lightgbm._train import early_stopping, in_places, of_grown_rounds, train
 from grbb_ext.adapters.lightgbm._trees import add_link, columns_of, read_trees
 from grbb_ext.estimators import Job, Task, Trained
 from grbb_ext.objective import GRBBObjective
@@ -108,6 +108,9 @@ class LightGBMAdapter(WrappedBooster):
         patience = patience if patience and patience > 0 else None
         score = watch(job, watched, metrics, ("early_stopping_round", patience))
         history: dict[str, dict[str, list[float]]] = {}
+        callbacks = [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])]
+        if job.costs is None:
+            callbacks = in_places([*callbacks, *early_stopping(params)], of_grown_rounds)
         params.pop("forcedbins_filename", None)  # bins are made, and LightGBM takes the name for a change of them
         try:
             booster = train(
@@ -117,7 +120,7 @@ class LightGBMAdapter(WrappedBooster):
                 valid_sets=watched or None,
                 valid_names=[f"validation_{i}" for i in range(len(watched))] or None,
                 feval=score if watched else None,
-                callbacks=[*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])],
+                callbacks=callbacks,
                 costs=job.costs,
                 mu=job.mu,
                 budget=job.budget,

@@ -119,7 +119,7 @@ def train(
     evaluated = valid_sets if isinstance(valid_sets, list | tuple) else [valid_sets]
     evaluates_train = any(one is train_set for one in evaluated)
     keeper = _CostKeeper(params, costs, mu, budget, paid, feval, evaluates_train)
-    of_run = keeper.callbacks([*(callbacks or []), *_early_stopping(params)])
+    of_run = keeper.callbacks([*(callbacks or []), *early_stopping(params)])
     booster = lgb.train(params, train_set, num_boost_round, callbacks=of_run, **arguments)
     return keeper.finish(booster)
 
@@ -144,10 +144,7 @@ class _CostKeeper:
 
     def callbacks(self, others: Sequence[Callable[..., Any]]) -> list[Callable[..., Any]]:
         """Return the callbacks of a run: prepare last before the round, settle first after it, stop last."""
-        wrapped: list[_Callback] = []
-        for i, callback in enumerate(others):
-            before, order = getattr(callback, "before_iteration", False), getattr(callback, "order", i - len(others))
-            wrapped.append(_Callback(partial(self._forward, callback), order, before))
+        wrapped = in_places(others, lambda env: of_grown_rounds(env, last=self.stopping))
         # Callbacks before a round may change parameters, and with them what can be split.
         if parameters.is_random(self.params) or any(callback.before_iteration for callback in wrapped):
             self.patience = PATIENCE
@@ -201,14 +198,37 @@ class _CostKeeper:
             quiet = parameters.get(self.params, "verbosity", 1) < 0
             end_for_costs(self.rounds.ledger, self.mu, env.model.current_iteration(), quiet=quiet)
 
-    def _forward(self, callback: Callable[..., Any], env: Any) -> None:
-        """Call a callback, with an early end as the end: early stopping then picks its best round as it does there."""
-        callback(replace(env, end_iteration=env.iteration + 1) if self.stopping else env)
-
     def _stop(self, env: Any) -> None:
         if self.stopping:
             self.stopped_here = True
             raise lgb.EarlyStopException(env.model.current_iteration() - 1, env.evaluation_result_list)
+
+
+def of_grown_rounds(env: Any, *, last: bool = False) -> Any:
+    """Return what a callback is to see after a round: its number among those that grew trees.
+
+    LightGBM keeps no trees of a round without a split, so that early stopping by numbers of rounds would name more
+    trees than had the best score. With an early end as the `last` round it picks its best one as it does there.
+    """
+    begin = env.begin_iteration
+    n_before = max(env.model.current_iteration() - 1, begin)
+    if n_before == begin < env.iteration:
+        begin -= 1  # callbacks begin anew where the numbers are equal
+    end = n_before + 1 if last or env.iteration + 1 == env.end_iteration else env.end_iteration
+    return replace(env, iteration=n_before, begin_iteration=begin, end_iteration=end)
+
+
+def in_places(callbacks: Sequence[Callable[..., Any]], see: Callable[[Any], Any]) -> list[_Callback]:
+    """Return callbacks in the places that ``lightgbm.train`` gives them; what they get after a round is `see` of it."""
+    wrapped: list[_Callback] = []
+    for i, callback in enumerate(callbacks):
+        before, order = getattr(callback, "before_iteration", False), getattr(callback, "order", i - len(callbacks))
+        wrapped.append(_Callback(callback if before else partial(_look, callback, see), order, before))
+    return wrapped
+
+
+def _look(callback: Callable[..., Any], see: Callable[[Any], Any], env: Any) -> None:
+    callback(see(env))
 
 
 @dataclass(frozen=True)
@@ -223,7 +243,7 @@ class _Callback:
         self.call(env)
 
 
-def _early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:
+def early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:
     """Turn the parameter into the callback that ``lightgbm.train`` would make of it."""
     rounds = parameters.pop(params, "early_stopping_round")
     if not rounds or rounds <= 0:

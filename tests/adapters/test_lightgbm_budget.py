@@ -425,6 +425,28 @@ def test_refused_parameters(params: dict[str, Any], message: str) -> None:
         train({**FAST, **params}, lgb.Dataset(X, y), 1, costs=SHARED, mu=1.0)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_early_stopping_counts_the_rounds_that_grew(seed: int) -> None:
+    """Of few columns that are bought, a sample is often empty: LightGBM keeps no tree of such a round."""
+    X, y = noisy(seed=seed)
+    data, record = lgb.Dataset(X[:200], y[:200]), {}
+    watched = lgb.Dataset(X[200:], y[200:], reference=data)
+    params = FAST | {"objective": "regression", "metric": "l2", "feature_fraction": 0.3, "early_stopping_round": 8}
+    params |= {"learning_rate": 0.4, "seed": seed}
+    booster = train(
+        params,
+        data,
+        60,
+        valid_sets=[watched],
+        callbacks=[lgb.record_evaluation(record)],
+        costs=FeatureCosts([1.0] * 8),
+        budget=2.0,
+    )
+    scores = record["valid_0"]["l2"]
+    assert booster.best_iteration < np.argmin(scores) + 1  # as many rounds, of which some are lost
+    np.testing.assert_allclose(np.mean((booster.predict(X[200:]) - y[200:]) ** 2), min(scores))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_columns_that_cannot_be_split_buy_nothing(n_classes: int) -> None:
     """With fewer than 40 rows leaves of 20 cannot be: LightGBM drops all columns, and its model is a constant."""

@@ -106,3 +106,19 @@ def test_seeds_and_categories_as_lightgbm_takes_them():
         model = GRBBClassifier(booster, rule="labeled").fit(X, y)
         assert model.booster_.params["seed"] == drawn
         assert model.read_rows(X).schema.categorical == (0,)
+
+
+def test_early_stopping_cuts_to_the_trees_of_the_best_score():
+    """Rounds whose random splits are all refused leave no tree."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 8))
+    y = X @ rng.normal(size=8) + rng.normal(size=120)
+    booster = LGBMRegressor(
+        n_estimators=200, n_jobs=1, extra_trees=True, colsample_bynode=0.5, early_stopping_round=10, random_state=0
+    )
+    model = GRBBRegressor(booster, rule="labeled")
+    model.fit(X, np.where(np.arange(120) < 80, y, np.nan), eval_set=[(X[80:], y[80:])])
+    (scores,) = model.evals_result_["validation_0"].values()
+    assert model.n_iter_ < np.argmin(scores) + 1
+    staged = [np.mean((prediction - y[80:]) ** 2) for prediction in model.staged_predict(X[80:])]
+    np.testing.assert_allclose([staged[-1], min(staged)], np.mean((model.predict(X[80:]) - y[80:]) ** 2))
