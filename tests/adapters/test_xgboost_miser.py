@@ -302,7 +302,8 @@ def test_no_path_buys_more_than_one_feature_of_a_round():
 def test_a_budget_of_nothing_ends_after_one_leaf_with_one_message(caplog):
     X, y = make_data()
     dtrain = xgb.DMatrix(X, label=y)
-    with caplog.at_level(logging.INFO, logger="grbb_ext"):
+    # A parameter verbosity=0 of any training before is XGBoost's setting for the process.
+    with caplog.at_level(logging.INFO, logger="grbb_ext"), xgb.config_context(verbosity=1):
         booster, miser = train(BINARY, dtrain, 20, FeatureCosts([3.0] * 6), budget=2.0)
     assert miser.spent == [0.0]  # training ended with the first round
     assert booster.num_boosted_rounds() == 1
