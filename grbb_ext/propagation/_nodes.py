@@ -140,7 +140,6 @@ class NodePropagation(SmoothPropagation):
         # The component of any of its nodes: where a row hangs on several components, that of the first.
         self.component = np.full(self.n_rows, -1, dtype=np.intp)
         self.component[self.reachable] = on_nodes.component[self.Z.indices[self.Z.indptr[:-1][self.reachable]]]
-        self.free = self._free()
 
     @property
     def _kernel(self) -> Kernel:
@@ -167,10 +166,8 @@ def among_all(W: sp.csr_array, nodes: NDArray[np.intp], n_rows: int) -> sp.csr_a
     >>> among_all(sp.csr_array([[0.0, 2.0], [2.0, 0.0]]), np.array([0, 2]), 3).toarray().tolist()
     [[0.0, 0.0, 2.0], [0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
     """
-    degrees = np.zeros(n_rows, dtype=W.indptr.dtype)
-    degrees[nodes] = np.diff(W.indptr)
-    start = np.concatenate([[0], np.cumsum(degrees)]).astype(W.indptr.dtype)
-    return sp.csr_array((W.data, nodes[W.indices].astype(W.indices.dtype), start), shape=(n_rows, n_rows))
+    edges = W.tocoo()
+    return sp.csr_array((edges.data, (nodes[edges.row], nodes[edges.col])), shape=(n_rows, n_rows))
 
 
 def _to_reachable(Z: sp.csr_array, reachable: NDArray[np.bool_]) -> sp.csr_array:

@@ -64,8 +64,8 @@ class ConjugateGradientSolver:
     def _solve(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         X = np.zeros_like(B)
         R = B.copy()
-        target = self._tol**2 * np.einsum("ij,ij->j", B, B)
         squared_residual = np.einsum("ij,ij->j", R, R)
+        target = self._tol**2 * squared_residual
         direction = self._inverse_diagonal * R
         slope = np.einsum("ij,ij->j", R, direction)
         for _ in range(self._max_iter):
