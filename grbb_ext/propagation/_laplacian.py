@@ -87,11 +87,10 @@ class NonlocalPropagation(HarmonicPropagation):
     @property
     def affinity(self) -> sp.csr_array:
         """W with the edges at labelled rows times N / n."""
-        touches = np.zeros(self.n_rows, dtype=bool)
-        touches[self.labeled] = True
-        W = self.W.tocoo()
-        factor = np.where(touches[W.row] | touches[W.col], self.n_rows / self.labeled.size, 1.0)
-        return sp.csr_array(sp.coo_array((W.data * factor, (W.row, W.col)), shape=W.shape))
+        edges = self.W.tocoo()
+        touches = np.isin(edges.row, self.labeled) | np.isin(edges.col, self.labeled)
+        edges.data = np.where(touches, self.n_rows / self.labeled.size, 1.0) * edges.data
+        return sp.csr_array(edges)
 
 
 class PoissonPropagation(Propagation):

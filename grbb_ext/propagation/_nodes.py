@@ -273,14 +273,14 @@ class AnchorNodes(Nodes):
 
     def nearest(self, table: Table) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Find the anchors of any rows; see :meth:`Nodes.nearest`."""
-        s = self._n_nearest
-        blocks = [(np.empty((0, s), dtype=np.int32), np.empty((0, s), dtype=np.float32))]
+        index = np.empty((table.n_rows, self._n_nearest), dtype=np.int32)
+        share = np.empty(index.shape, dtype=np.float32)
         for rows in row_blocks(table.n_rows, _ROWS_PER_BLOCK):
-            index, distance = self._index.search(self.space(table.take(rows)))
+            index[rows], distance = self._index.search(self.space(table.take(rows)))
             weight = np.exp(-((distance / np.maximum(distance[:, -1:], np.finfo(np.float64).tiny)) ** 2))
-            share = reachable_shares(index, weight / weight.sum(axis=1, keepdims=True), self.operator.reachable)
-            blocks.append((index.astype(np.int32), share.astype(np.float32)))
-        return np.concatenate([index for index, _ in blocks]), np.concatenate([share for _, share in blocks])
+            weight /= weight.sum(axis=1, keepdims=True)
+            share[rows] = reachable_shares(index[rows], weight, self.operator.reachable)
+        return index, share
 
     def _graph(self, labeled: NDArray[np.floating[Any]], n_neighbors: int) -> sp.csr_array:
         """Join anchors to their nearest anchors, and each labelled row to its own, with self-tuning weights."""

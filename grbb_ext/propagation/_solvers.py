@@ -187,8 +187,8 @@ class ChebyshevPower:
     def __init__(self, A: sp.csr_array, rows: NDArray[np.intp], shift: float, power: int, tol: float) -> None:
         # The recurrence runs on A - I, with eigenvalues in [-1, 1], and always with twice that matrix.
         local, self._order = local_order(A)
-        self._doubled = sp.csr_array(2.0 * (local - sp.eye_array(A.shape[0], format="csr", dtype=A.dtype)))
-        self._doubled = self._doubled.astype(A.dtype)
+        identity = sp.eye_array(A.shape[0], format="csr", dtype=A.dtype)
+        self._doubled = sp.csr_array(2.0 * (local - identity)).astype(A.dtype)
         self._rows = np.argsort(self._order)[rows]
         self._coefficients = _coefficients(shift, power, tol)
 
