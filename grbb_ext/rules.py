@@ -107,9 +107,8 @@ class LabeledGradient:
         self.penalize(gradient, curvature, H, slice(None))
         return gradient, curvature
 
-    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice | None = None) -> None:
+    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice) -> None:
         """Add lam (L H)_l to the labelled rows at hand, and its curvature to a Newton hessian, in place."""
-        rows = self.here if rows is None else rows
         slope = self._slope(H)
         if slope is None:
             return
@@ -253,7 +252,7 @@ class Targets(RuleSpec):
         if not self.newton:
             hessian = np.ones_like(gradient)
         gradient, hessian = _weighted(gradient, hessian, parts.weights)
-        parts.labeled.penalize(gradient, hessian if self.newton else None, H)
+        parts.labeled.penalize(gradient, hessian if self.newton else None, H, parts.labeled.here)
         return gradient, hessian
 
 
