@@ -212,14 +212,16 @@ def _maximum(score: Callable[[float], float], typical: float, lam: float | None)
     """Maximise over log lam: a grid, then Brent's method between the neighbours of its best point. Or keep `lam`."""
     if lam is not None:
         return lam, score(lam), False
+
+    def loss(point: float) -> float:
+        return -score(typical * float(np.exp(point)))
+
     grid = np.linspace(np.log(_LOWEST), np.log(_HIGHEST), _GRID)
-    values = [score(typical * float(np.exp(point))) for point in grid]
-    best = int(np.argmax(values))
+    losses = [loss(point) for point in grid]
+    best = int(np.argmin(losses))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, _GRID - 1)]
-    found = minimize_scalar(
-        lambda point: -score(typical * float(np.exp(point))), bounds=bounds, method="bounded", options={"xatol": 0.02}
-    )
-    point, value = (float(found.x), -float(found.fun)) if -found.fun > values[best] else (grid[best], values[best])
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.02})
+    point, value = (float(found.x), -float(found.fun)) if found.fun < losses[best] else (grid[best], -losses[best])
     at_bound = min(point - grid[0], grid[-1] - point) < 0.05
     return typical * float(np.exp(point)), value, bool(at_bound)
 
