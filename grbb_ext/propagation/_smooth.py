@@ -204,8 +204,7 @@ class SmoothPropagation(Propagation):
         [0.15, 0.02, 0.77]
         """
         inverse = cho_solve(self._kernel.factor, np.eye(self.labeled.size))
-        diagonal = inverse.diagonal()
-        return np.asarray(values - (inverse @ values) / (diagonal if values.ndim == 1 else diagonal[:, None]))
+        return np.asarray(values - ((inverse @ values).T / inverse.diagonal()).T)
 
     def _regress(self, kernel: Kernel, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(kernel.scale * kernel.power(cho_solve(kernel.factor, values))[self.free])
