@@ -22,22 +22,13 @@ from grbb_ext.graph import (
     laplacian,
     prepare_graph,
 )
-from grbb_ext.labels import (
-    ClassWeight,
-    Labels,
-    LossName,
-    check_sample_weight,
-    class_weights,
-    mixed_weight,
-    read_labels,
-)
+from grbb_ext.labels import ClassWeight, Labels, LossName, check_sample_weight, class_weights, mixed_weight, read_labels
 from grbb_ext.objective._objective import GRBBObjective, UnreachableRowsWarning
 from grbb_ext.propagation import PROPAGATIONS, PropagationSpec, Smooth
 from grbb_ext.rules import (
     RULES,
     Corrected,
     DenseOperator,
-    Labeled,
     LabeledGradient,
     Laplacian,
     Paper,
@@ -130,8 +121,8 @@ class Recipe:
                 f"propagation={propagation.kind!r} is for the graph, which is none of the experts. Leave it out, or "
                 "add 'graph' to them."
             )
-        if isinstance(rule, Labeled) and isinstance(graph, RefinedGraph):
-            raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
+        if rule.propagation is None and isinstance(graph, RefinedGraph):
+            raise ValueError(f"rule={rule.name!r} propagates nothing, so no graph can be refined: use graph='knn'.")
         recipe = cls(rule, propagation, graph, teacher, class_weight, random_state)
         if isinstance(graph, TableGraph) and recipe.needs_every_row:
             return replace(recipe, graph=graph.replace(max_nodes=None))
@@ -416,15 +407,15 @@ def _rule_parts(
         of_row[lesson.unreachable] = 0.0
         weights = None if (of_row == 1.0).all() else of_row.astype(np.float32)
         return RuleParts(labeled, targets=_frozen(q.astype(np.float32)), weights=weights)
-    if weight is not None and weight.max() > _LARGEST_SQUARED_WEIGHT and not isinstance(rule, Labeled):
-        raise ValueError(
-            f"sample_weight holds {weight.max():.3g}; rule={rule.name!r} multiplies weights of labelled and unlabelled "
-            f"rows, which single precision takes up to {_LARGEST_SQUARED_WEIGHT:g}. Divide the weights by a constant."
-        )
     weights = None if weight is None else weight.astype(np.float32)
     parts = RuleParts(labeled, unreachable=lesson.unreachable, weights=weights)
     if operator is None:
         return parts
+    if weight is not None and weight.max() > _LARGEST_SQUARED_WEIGHT:
+        raise ValueError(
+            f"sample_weight holds {weight.max():.3g}; rule={rule.name!r} multiplies weights of labelled and unlabelled "
+            f"rows, which single precision takes up to {_LARGEST_SQUARED_WEIGHT:g}. Divide the weights by a constant."
+        )
     if isinstance(rule, Laplacian):
         return replace(parts, L=sp.csr_array(sp.diags_array(operator.reachable.astype(np.float64)) @ L))
     return replace(parts, extend=DenseOperator(_frozen(operator.dense())))
