@@ -224,11 +224,10 @@ def cost_curve(
     if any(test.size == 0 for _, test in folds):
         raise ValueError(f"cv={cv!r} made a fold without a labelled row: pass cv=SemiSupervisedSplit({cv!r}).")
     shared = share_graph(model, X)
-    # A fold may miss some classes.
-    known = {"classes": known_classes(estimator, labels[labeled])} if is_classifier(model) else {}
+    classes = known_classes(estimator, labels[labeled]) if is_classifier(model) else None
     data, work = (X, y, sample_weight), partial(_staged, scorer)
     fits = [
-        fit_in_folds(clone(shared).set_params(**setting), folds, data, known, work, n_jobs)
+        fit_in_folds(clone(shared).set_params(**setting), folds, data, classes, work, n_jobs)
         for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
     ]
     trained = {"estimator": model, "n_rounds_name": "estimator__n_estimators"}

@@ -166,8 +166,7 @@ class PropagationDisplay(Display):
             )
         if not np.isfinite(at).all():
             raise ValueError("Coordinates must be finite: replace missing ones.")
-        K = obj.n_outputs_
-        shape = (obj.n_rows_,) if K == 1 else (obj.n_rows_, K)
+        shape = (obj.n_rows_, *obj.labeled_targets_.shape[1:])
         start = 0.0 if obj.classes_ is not None else float(obj.labeled_targets_.mean())
         H = np.full(shape, start) if raw_scores is None else np.asarray(raw_scores, dtype=np.float64)
         gradient = np.asarray(obj(H)[0], dtype=np.float64)
@@ -175,7 +174,7 @@ class PropagationDisplay(Display):
         q = obj.loss_.mean(H) - gradient if obj.targets_ is None else np.asarray(obj.targets_, dtype=np.float64)
         display = cls(
             coordinates=at,
-            value=-gradient if K == 1 else q,
+            value=-gradient if gradient.ndim == 1 else q,
             labeled=obj.labeled_,
             unreachable=obj.unreachable_,
             classes=obj.classes_,

@@ -85,12 +85,11 @@ def curvatures(obj: GRBBObjective, raw_scores: ArrayLike, curvature: Curvature =
     """
     H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
     p = np.asarray(obj.loss_.mean(H), dtype=np.float64).reshape(obj.n_rows_, -1)
-    if isinstance(obj.loss_, SquaredErrorLoss):
-        slope = np.ones_like(p)
-        unweighted = slope[obj.labeled_]
-    else:
-        slope = p * (1.0 - p)
-        unweighted = slope[obj.labeled_] * (p[obj.labeled_] if curvature == "paper" else 1.0)
+    is_number = isinstance(obj.loss_, SquaredErrorLoss)
+    slope = np.ones_like(p) if is_number else p * (1.0 - p)
+    unweighted = slope[obj.labeled_]
+    if curvature == "paper" and not is_number:
+        unweighted *= p[obj.labeled_]
     w = obj.labeled_weight_[:, None]
     return Curvatures(np.maximum(w * unweighted, SMALLEST), w**2 * unweighted, slope)
 
