@@ -303,11 +303,8 @@ def prior_of(obj: GRBBObjective) -> GraphPrior:
             "has no operator. Make one with another rule, and without teacher=, on the same rows; it need not be the "
             "one that trained the scores."
         )
-    prior: GraphPrior
-    if isinstance(operator, SmoothPropagation):
-        prior = KernelPrior(operator)
-    else:
-        prior = LaplacianPrior(operator, obj.P_bar_ if isinstance(operator, HarmonicPropagation) else None)
+    P_bar = obj.P_bar_ if isinstance(operator, HarmonicPropagation) else None
+    prior = KernelPrior(operator) if isinstance(operator, SmoothPropagation) else LaplacianPrior(operator, P_bar)
     # Of two threads that come here at once, both go on with the same prior.
     return _known.setdefault(obj, prior)
 
