@@ -81,7 +81,7 @@ def evaluate(
         one_of(metric, get_args(MetricName), "metric")
     regression = obj.classes_ is None
     H, labels = np.asarray(raw_scores, dtype=np.float64), (read_numbers if regression else read_target)(y, "evaluate")
-    if H.shape != (*labels.shape, *([] if obj.n_outputs_ == 1 else [obj.n_outputs_])):
+    if H.shape != (*labels.shape, *obj.labeled_targets_.shape[1:]):
         raise ValueError(
             f"raw_scores must have a row for each label, and {obj.n_outputs_} of them beside each other; got shapes "
             f"{H.shape} and {labels.shape}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections import Counter
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,7 @@ def write_report(
     pathlib.Path
         The file.
     """
-    if curve is not None and not isinstance(curve, CostCurve):
-        raise TypeError(f"curve must be what cost_curve returned, got {type(curve).__name__}.")
+    display = None if curve is None else CostCurveDisplay(curve)
     positive_int(n_suggestions, "n_suggestions", least=0)
     if label_price is not None:
         positive_number(label_price, "label_price")
@@ -92,7 +92,7 @@ def write_report(
         ("Expected quality", _quality(held)),
         ("Calibration", _calibration(held)),
         ("Evidence", _evidence(obj)),
-        ("What it costs", _bill(model, X, curve)),
+        ("What it costs", _bill(model, X, display)),
         ("What to label next", _next_labels(model, X, n_suggestions, label_price)),
         ("Versions", _table((), versions_of(model.library_, model._adapter.version).items())),
     ]
@@ -146,10 +146,9 @@ def _labels(model: Any) -> str:
         values = obj.labeled_targets_
         lines.append(("labels", f"mean {values.mean():.4g}, from {values.min():.4g} to {values.max():.4g}"))
         return _table((), lines)
-    found, count = np.unique(np.asarray(obj.y_[obj.labeled_].tolist()), return_counts=True)
-    counts = dict(zip(found.tolist(), count.tolist(), strict=True))
+    counts = Counter(obj.y_[obj.labeled_].tolist())
     predicted = np.asarray(model.transduction_)
-    shares = [(str(c), counts.get(c, 0), f"{100 * np.mean(predicted == c):.1f} %") for c in obj.classes_.tolist()]
+    shares = [(str(c), counts[c], f"{100 * np.mean(predicted == c):.1f} %") for c in obj.classes_.tolist()]
     return _table((), lines) + _table(("class", "labels", "predicted share of all rows"), shares)
 
 
@@ -222,13 +221,12 @@ def _evidence(obj: Any) -> str:
     evidence = obj.evidence_
     if evidence is None:
         return ""
-    ax = _axes(6, 0.6 * len(evidence.experts) + 1.2)
-    EvidenceDisplay(evidence).plot(ax=ax)
+    display = EvidenceDisplay(evidence).plot(ax=_axes(6, 0.6 * len(evidence.experts) + 1.2))
     text = "The probabilities of these models are averaged. The weights come from labels that were held out."
-    return f"<p>{text}</p>" + _picture(ax.figure, "Weights of the experts")
+    return f"<p>{text}</p>" + _picture(display.figure_, "Weights of the experts")
 
 
-def _bill(model: Any, X: Any, curve: CostCurve | None) -> str:
+def _bill(model: Any, X: Any, display: CostCurveDisplay | None) -> str:
     text = ""
     if model.ledger_ is not None:
         text = f'<div class="wide">{model.ledger_._repr_html_()}</div>'
@@ -238,9 +236,8 @@ def _bill(model: Any, X: Any, curve: CostCurve | None) -> str:
                 f"<p>If sources are bought for a row only when a split needs them, a row costs {cost.mean():.4g} on "
                 f"average and {cost.max():.4g} at most.</p>"
             )
-    if curve is not None:
-        ax = _axes(6.4, 4.2)
-        CostCurveDisplay.from_curve(curve, ax=ax)
+    if display is not None:
+        ax = display.plot(_axes(6.4, 4.2)).ax_
         if model.feature_cost_ is not None:
             ax.axvline(model.feature_cost_, color="C3", ls=":", lw=1.5, label=f"this model: {model.feature_cost_:g}")
             ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False)

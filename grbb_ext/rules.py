@@ -92,12 +92,9 @@ class LabeledGradient:
         H_l = np.zeros((self.weights.size, *H.shape[1:]), dtype=H.dtype)
         H_l[self.which] = H[self.here]
         slope = self._slope(H)
-        if self.total is not None:
-            if slope is None:
-                H_l = self.total(H_l)
-            else:  # one sum for both
-                both = self.total(np.stack([H_l, slope]))
-                H_l, slope = both[0].astype(H.dtype), both[1]
+        if self.total is not None:  # one sum for both
+            sums = self.total(np.stack([H_l] if slope is None else [H_l, slope]))
+            H_l, slope = sums[0].astype(H.dtype), None if slope is None else sums[1]
         gradient, curvature = self._derivatives(H_l, self.targets, self.weights)
         if slope is not None:
             gradient += slope
@@ -110,9 +107,8 @@ class LabeledGradient:
         self.penalize(gradient, curvature, H, slice(None))
         return gradient, curvature
 
-    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice | None = None) -> None:
+    def penalize(self, gradient: Floats, hessian: Floats | None, H: Floats, rows: Index | slice) -> None:
         """Add lam (L H)_l to the labelled rows at hand, and its curvature to a Newton hessian, in place."""
-        rows = self.here if rows is None else rows
         slope = self._slope(H)
         if slope is None:
             return
@@ -256,7 +252,7 @@ class Targets(RuleSpec):
         if not self.newton:
             hessian = np.ones_like(gradient)
         gradient, hessian = _weighted(gradient, hessian, parts.weights)
-        parts.labeled.penalize(gradient, hessian if self.newton else None, H)
+        parts.labeled.penalize(gradient, hessian if self.newton else None, H, parts.labeled.here)
         return gradient, hessian
 
 

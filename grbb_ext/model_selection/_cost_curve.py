@@ -15,7 +15,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext._progress import progress
-from grbb_ext.costs import FeatureCosts, Ledger, check_price
+from grbb_ext.costs import FeatureCosts, check_price
 from grbb_ext.forest import Forest
 from grbb_ext.model_selection._curve import CostCurve
 from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, take_rows
@@ -224,11 +224,10 @@ def cost_curve(
     if any(test.size == 0 for _, test in folds):
         raise ValueError(f"cv={cv!r} made a fold without a labelled row: pass cv=SemiSupervisedSplit({cv!r}).")
     shared = share_graph(model, X)
-    # A fold may miss some classes.
-    known = {"classes": known_classes(estimator, labels[labeled])} if is_classifier(model) else {}
+    classes = known_classes(estimator, labels[labeled]) if is_classifier(model) else None
     data, work = (X, y, sample_weight), partial(_staged, scorer)
     fits = [
-        fit_in_folds(clone(shared).set_params(**setting), folds, data, known, work, n_jobs)
+        fit_in_folds(clone(shared).set_params(**setting), folds, data, classes, work, n_jobs)
         for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
     ]
     trained = {"estimator": model, "n_rounds_name": "estimator__n_estimators"}
@@ -250,25 +249,26 @@ def _curve_of_function(
     if scoring is not None and not callable(scoring):
         raise TypeError(f"With a training function, scoring must be a function of the model, got {scoring!r}.")
     costs = feature_costs if isinstance(feature_costs, FeatureCosts) else FeatureCosts(feature_costs)
-    settings, fits = _settings(mus, budgets, costs), []
+    settings, fits, models = _settings(mus, budgets, costs), [], []
     for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose):
         model = train(**setting)
-        cost, n_trees, n_features = _size(model, costs)
+        if model is None:
+            raise TypeError("The training function returned None: it has to return the model.")
+        models.append(model)
+        forest = model if hasattr(model, "features_used") else Forest.from_booster(model)
+        cost, n_features = costs.total(forest), len(forest.features_used())
         score = float("nan") if scoring is None else float(scoring(model))
-        fits.append([_Fit([score], [cost], n_trees, n_features, model)])
-    name = "score" if scoring is None else _name(scoring)
-    models = tuple(fit.model for (fit,) in fits)
-    return _curve(settings, fits, score_name=name, higher_is_better=higher_is_better, models=models)
+        fits.append([_Fit([score], [cost], int(forest.n_trees), n_features)])
+    return _curve(settings, fits, score_name=_name(scoring), higher_is_better=higher_is_better, models=tuple(models))
 
 
 class _Fit(NamedTuple):
-    """Scores and costs after each round of one model, its size, and the model or the estimator that trained it."""
+    """Scores and costs after each round of one model, and its size."""
 
     score: list[float]
     cost: list[float]
     n_rounds: int
     n_features: int
-    model: Any
 
 
 def _staged(scorer: Any, model: Any, X: Any, y: Any) -> _Fit:
@@ -278,17 +278,11 @@ def _staged(scorer: Any, model: Any, X: Any, y: Any) -> _Fit:
     stages = getattr(model, f"staged_{name}")(X) if model.n_iter_ else [getattr(model, name)(X)]
     score = [float(scorer(_Stage(model, prediction), X, y)) for prediction in stages]
     ledger = model.ledger_
-    cost = [0.0] * len(score) if ledger is None else _cost_after_rounds(ledger, len(score))
+    history = [] if ledger is None else ledger.history
+    # What the first t rounds have paid for.
+    cost = [max((line.spent for line in history if line.round < t), default=0.0) for t in range(1, len(score) + 1)]
     used = len(model.forest_.features_used()) if ledger is None else ledger.used.sum()
-    return _Fit(score, cost, int(model.n_iter_), int(used), clone(model.estimator_))
-
-
-def _size(model: Any, costs: FeatureCosts) -> tuple[float, int, int]:
-    """Return cost, number of trees and number of features of a model."""
-    if model is None:
-        raise TypeError("The training function returned None: it has to return the model.")
-    forest = model if hasattr(model, "features_used") else Forest.from_booster(model)
-    return costs.total(forest), int(forest.n_trees), len(forest.features_used())
+    return _Fit(score, cost, int(model.n_iter_), int(used))
 
 
 def _curve(
@@ -302,8 +296,8 @@ def _curve(
 
     return CostCurve(
         mu=np.array([setting.get("mu", own_mu) for setting in settings]),
-        score=by_fold(lambda fit: _extended(fit.score, longest)),
-        cost=by_fold(lambda fit: _extended(fit.cost, longest)),
+        score=by_fold(lambda fit: np.pad(fit.score, (0, longest - len(fit.score)), "edge")),
+        cost=by_fold(lambda fit: np.pad(fit.cost, (0, longest - len(fit.cost)), "edge")),
         n_rounds=by_fold(lambda fit: fit.n_rounds),
         budget=np.array([setting.get("budget", np.inf) for setting in settings]),
         n_features=by_fold(lambda fit: fit.n_features),
@@ -336,26 +330,6 @@ def _settings(mus: Any, budgets: Any, costs: Any, X: Any = None, own: float | No
             raise ValueError(f"{name}s is empty: give at least one value.")
         settings += [{name: value} for value in sorted({min(price, most) for price in prices})]
     return settings
-
-
-def _cost_after_rounds(ledger: Ledger, n_rounds: int) -> list[float]:
-    """Return what the first t rounds have paid for, t = 1, ..., n_rounds.
-
-    Examples
-    --------
-    >>> from grbb_ext.costs import FeatureCosts
-    >>> ledger = Ledger(FeatureCosts([1.0, 2.0]))
-    >>> _ = ledger.buy([0], round=0), ledger.buy([1], round=2)
-    >>> _cost_after_rounds(ledger, 4)
-    [1.0, 1.0, 3.0, 3.0]
-    """
-    bought = np.array([purchase.round for purchase in ledger.history], dtype=np.intp)
-    spent = np.array([0.0, *(purchase.spent for purchase in ledger.history)])
-    return list(spent[np.searchsorted(bought, np.arange(1, n_rounds + 1), side="left")].tolist())
-
-
-def _extended(values: list[float], size: int) -> list[float]:
-    return values + values[-1:] * (size - len(values))
 
 
 def _splitter(cv: Any, unlabeled: Any, random_state: Any, classes: bool) -> Any:

@@ -94,8 +94,7 @@ def held_out_predict(
     classes = known_classes(estimator, values[labeled]) if is_classifier(model) else None
     shared = share_graph(model, X)
     folds = list(folds_of_model(cv, unlabeled, classes=classes is not None).split(X, y, groups))
-    known = {} if classes is None else {"classes": classes}  # a fold may miss some
-    found = fit_in_folds(shared, folds, (X, y, sample_weight), known, _predicted, n_jobs)
+    found = fit_in_folds(shared, folds, (X, y, sample_weight), classes, _predicted, n_jobs)
     rows = np.concatenate([test for _, test in folds])
     order = np.argsort(rows, kind="stable")
     rows = rows[order]

@@ -204,15 +204,38 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
 
     def _splitters(self, target: NDArray[Any], groups: NDArray[Any] | None) -> Iterator[Any]:
         """Yield a splitter of the labelled rows for each repeat."""
-        if not self._counts:
-            yield self.cv
-            return
-        shuffle = self.shuffle or self.n_repeats > 1
         # One stream for all repeats, as in scikit-learn's repeated splitters; a single one passes the seed on.
         seed = check_random_state(self.random_state) if self.n_repeats > 1 else self.random_state
-        stratify = not is_continuous(target) if self.stratify == "auto" else self.stratify
         for _ in range(self.n_repeats):
-            yield _folds(int(self.cv), target, groups, stratify, shuffle, seed if shuffle else None)
+            yield self._folds(target, groups, seed) if self._counts else self.cv
+
+    def _folds(self, target: NDArray[Any], groups: NDArray[Any] | None, seed: Any) -> Any:
+        """Return scikit-learn's splitter for a number of folds."""
+        n_folds, shuffle = int(self.cv), self.shuffle or self.n_repeats > 1
+        units, what = target.size, "labelled rows"
+        if groups is not None:
+            units, what = np.unique(groups).size, "groups with a label"
+        if units < n_folds:
+            way_out = f"Use cv={units}" if units > 1 else "Label more rows"
+            raise ValueError(f"cv={n_folds} needs at least {n_folds} {what}, but there are {units}. {way_out}.")
+        order = {"shuffle": shuffle, "random_state": seed}
+        if self.stratify if self.stratify != "auto" else not is_continuous(target):
+            code, count = np.unique(target, return_inverse=True, return_counts=True)[1:]
+            if count.max() >= n_folds:
+                return (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds, **order)
+            # scikit-learn refuses this case; with few labels it is the usual one.
+            warnings.warn(
+                f"The largest class has {count.max()} labels, fewer than cv={n_folds} folds: a class is missing from "
+                f"the test rows of some folds. Use cv={max(count.max(), 2)} or fewer folds for folds with all classes.",
+                UserWarning,
+                stacklevel=4,
+            )
+            if groups is None:  # folds, and classes within folds, differ in size by one row at most
+                rows = check_random_state(seed).permutation(code.size) if shuffle else np.arange(code.size)
+                fold = np.empty(code.size, dtype=np.intp)
+                fold[rows[np.argsort(code[rows], kind="stable")]] = np.arange(code.size) % n_folds
+                return PredefinedSplit(fold)
+        return (KFold if groups is None else GroupKFold)(n_folds, **(order if shuffle or groups is None else {}))
 
 
 def folds_of_model(cv: Any, unlabeled: Any, *, classes: bool, **settings: Any) -> SemiSupervisedSplit:
@@ -224,48 +247,17 @@ def folds_of_model(cv: Any, unlabeled: Any, *, classes: bool, **settings: Any) -
     >>> split.stratify, split.unlabeled, folds_of_model(SemiSupervisedSplit(3), "?", classes=True).unlabeled
     (False, nan, '?')
     """
-    if isinstance(cv, SemiSupervisedSplit):
-        known = copy(cv)
-        known.unlabeled = unlabeled
-        known.stratify = False if cv.stratify == "auto" and not classes else cv.stratify
-        return known
-    if isinstance(cv, int | np.integer) and not classes:
-        settings["stratify"] = False
-    return SemiSupervisedSplit(cv, unlabeled=unlabeled, **settings)
+    known = copy(cv) if isinstance(cv, SemiSupervisedSplit) else SemiSupervisedSplit(cv, **settings)
+    known.unlabeled = unlabeled
+    if known.stratify == "auto" and not classes:
+        known.stratify = False
+    return known
 
 
 def _among(values: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which values are among others; unlike np.isin for names and None side by side, too."""
     known = set(others.tolist())
     return np.array([value in known for value in values.tolist()], dtype=bool)
-
-
-def _folds(
-    n_folds: int, target: NDArray[Any], groups: NDArray[Any] | None, stratify: bool, shuffle: bool, seed: Any
-) -> Any:
-    """Return scikit-learn's splitter for a number of folds."""
-    units, what = (target.size, "labelled rows") if groups is None else (np.unique(groups).size, "groups with a label")
-    if units < n_folds:
-        way_out = f"Use cv={units}" if units > 1 else "Label more rows"
-        raise ValueError(f"cv={n_folds} needs at least {n_folds} {what}, but there are {units}. {way_out}.")
-    order = {"shuffle": shuffle, "random_state": seed}
-    if stratify:
-        code, count = np.unique(target, return_inverse=True, return_counts=True)[1:]
-        if count.max() >= n_folds:
-            return (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds, **order)
-        # scikit-learn refuses this case; with few labels it is the usual one.
-        warnings.warn(
-            f"The largest class has {count.max()} labels, fewer than cv={n_folds} folds: a class is missing from "
-            f"the test rows of some folds. Use cv={max(count.max(), 2)} or fewer folds for folds with all classes.",
-            UserWarning,
-            stacklevel=4,
-        )
-        if groups is None:  # folds, and classes within folds, differ in size by one row at most
-            rows = check_random_state(seed).permutation(code.size) if shuffle else np.arange(code.size)
-            fold = np.empty(code.size, dtype=np.intp)
-            fold[rows[np.argsort(code[rows], kind="stable")]] = np.arange(code.size) % n_folds
-            return PredefinedSplit(fold)
-    return (KFold if groups is None else GroupKFold)(n_folds, **(order if shuffle or groups is None else {}))
 
 
 def share_graph(estimator: Any, X: Any) -> Any:
@@ -316,7 +308,7 @@ def share_graph(estimator: Any, X: Any) -> Any:
 
 
 def fit_in_folds(
-    model: Any, folds: list[tuple[Indices, Indices]], data: Sequence[Any], known: dict[str, Any], work: Any, n_jobs: int
+    model: Any, folds: list[tuple[Indices, Indices]], data: Sequence[Any], classes: Any, work: Any, n_jobs: int
 ) -> list[Any]:
     """Fit a copy of a model in each fold, and return ``work(fitted, X, y)`` of its test rows.
 
@@ -328,14 +320,15 @@ def fit_in_folds(
         Rows of each fold.
     data : sequence of X, y and sample_weight
         All rows; weights may be None.
-    known : dict
-        Further arguments of ``fit``.
+    classes : ndarray or None
+        All classes, of which a fold may miss some; None for regression.
     work : callable
         What to do with the fitted copies; it pickles.
     n_jobs : int
         Fits at a time.
     """
     X, y, sample_weight = data
+    known = {} if classes is None else {"classes": classes}
     data = X, y, check_sample_weight(sample_weight, len(np.asarray(y)))
 
     def rows(at: Indices) -> list[Any]:

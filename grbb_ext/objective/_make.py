@@ -22,29 +22,10 @@ from grbb_ext.graph import (
     laplacian,
     prepare_graph,
 )
-from grbb_ext.labels import (
-    ClassWeight,
-    Labels,
-    LossName,
-    check_sample_weight,
-    class_weights,
-    mixed_weight,
-    read_labels,
-)
+from grbb_ext.labels import ClassWeight, Labels, LossName, check_sample_weight, class_weights, mixed_weight, read_labels
 from grbb_ext.objective._objective import GRBBObjective, UnreachableRowsWarning
 from grbb_ext.propagation import PROPAGATIONS, PropagationSpec, Smooth
-from grbb_ext.rules import (
-    RULES,
-    Corrected,
-    DenseOperator,
-    Labeled,
-    LabeledGradient,
-    Laplacian,
-    Paper,
-    RuleParts,
-    RuleSpec,
-    Targets,
-)
+from grbb_ext.rules import RULES, Corrected, DenseOperator, LabeledGradient, Laplacian, RuleParts, RuleSpec, Targets
 from grbb_ext.table import Table, read_table
 from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, class_shares, sharpened, shifted, spread, teach
 
@@ -130,8 +111,8 @@ class Recipe:
                 f"propagation={propagation.kind!r} is for the graph, which is none of the experts. Leave it out, or "
                 "add 'graph' to them."
             )
-        if isinstance(rule, Labeled) and isinstance(graph, RefinedGraph):
-            raise ValueError("rule='labeled' propagates nothing, so no graph can be refined: use graph='knn'.")
+        if rule.propagation is None and isinstance(graph, RefinedGraph):
+            raise ValueError(f"rule={rule.name!r} propagates nothing, so no graph can be refined: use graph='knn'.")
         recipe = cls(rule, propagation, graph, teacher, class_weight, random_state)
         if isinstance(graph, TableGraph) and recipe.needs_every_row:
             return replace(recipe, graph=graph.replace(max_nodes=None))
@@ -154,7 +135,7 @@ class Recipe:
         if not isinstance(teacher, Teacher):
             asked = "committee" if teacher is None else teacher
             teacher = read_spec(asked, TEACHERS, Committee, "teacher", " or a fitted Teacher")
-        if graph is None or (isinstance(spec, Paper) and isinstance(graph, str) and graph == "knn"):
+        if graph is None or (spec.graph == "paper" and isinstance(graph, str) and graph == "knn"):
             graph = spec.graph
         if isinstance(graph, str):
             if graph not in _GRAPHS:
@@ -184,7 +165,7 @@ class Recipe:
 def _refuse_beside_preset(asked: Mapping[str, Any]) -> None:
     for name, meant in {"rule": "paper", "propagation": "harmonic", "graph": "knn"}.items():
         value = asked.get(name)
-        also = {"rule": isinstance(value, Paper), "graph": not isinstance(value, str | TableGraph)}
+        also = {"rule": getattr(value, "name", None) == meant, "graph": not isinstance(value, str | TableGraph)}
         if not (value is None or also.get(name) or (isinstance(value, str) and value == meant)):
             raise ValueError(f"preset='paper' means {name}={meant!r}, got {value!r}. Leave one of them out.")
 
@@ -416,15 +397,15 @@ def _rule_parts(
         of_row[lesson.unreachable] = 0.0
         weights = None if (of_row == 1.0).all() else of_row.astype(np.float32)
         return RuleParts(labeled, targets=_frozen(q.astype(np.float32)), weights=weights)
-    if weight is not None and weight.max() > _LARGEST_SQUARED_WEIGHT and not isinstance(rule, Labeled):
-        raise ValueError(
-            f"sample_weight holds {weight.max():.3g}; rule={rule.name!r} multiplies weights of labelled and unlabelled "
-            f"rows, which single precision takes up to {_LARGEST_SQUARED_WEIGHT:g}. Divide the weights by a constant."
-        )
     weights = None if weight is None else weight.astype(np.float32)
     parts = RuleParts(labeled, unreachable=lesson.unreachable, weights=weights)
     if operator is None:
         return parts
+    if weight is not None and weight.max() > _LARGEST_SQUARED_WEIGHT:
+        raise ValueError(
+            f"sample_weight holds {weight.max():.3g}; rule={rule.name!r} multiplies weights of labelled and unlabelled "
+            f"rows, which single precision takes up to {_LARGEST_SQUARED_WEIGHT:g}. Divide the weights by a constant."
+        )
     if isinstance(rule, Laplacian):
         return replace(parts, L=sp.csr_array(sp.diags_array(operator.reachable.astype(np.float64)) @ L))
     return replace(parts, extend=DenseOperator(_frozen(operator.dense())))

@@ -62,13 +62,6 @@ def _text(name: Any) -> str:
     return str(name).replace("$", r"\$")
 
 
-def _targets(obj: GRBBObjective, H: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the rule teaches of each class: the targets, or the prediction less the gradient."""
-    if obj.targets_ is not None:
-        return np.asarray(obj.targets_, dtype=np.float64)
-    return np.asarray(obj.loss_.mean(H)) - gradient
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class PropagationDisplay(Display):
     r"""The propagated labels of every row, drawn in the plane; labelled rows are marked.
@@ -173,14 +166,15 @@ class PropagationDisplay(Display):
             )
         if not np.isfinite(at).all():
             raise ValueError("Coordinates must be finite: replace missing ones.")
-        K = obj.n_outputs_
-        shape = (obj.n_rows_,) if K == 1 else (obj.n_rows_, K)
+        shape = (obj.n_rows_, *obj.labeled_targets_.shape[1:])
         start = 0.0 if obj.classes_ is not None else float(obj.labeled_targets_.mean())
         H = np.full(shape, start) if raw_scores is None else np.asarray(raw_scores, dtype=np.float64)
         gradient = np.asarray(obj(H)[0], dtype=np.float64)
+        # What the rule teaches of each class: the targets, or the prediction less the gradient.
+        q = obj.loss_.mean(H) - gradient if obj.targets_ is None else np.asarray(obj.targets_, dtype=np.float64)
         display = cls(
             coordinates=at,
-            value=-gradient if K == 1 else _targets(obj, H, gradient),
+            value=-gradient if gradient.ndim == 1 else q,
             labeled=obj.labeled_,
             unreachable=obj.unreachable_,
             classes=obj.classes_,

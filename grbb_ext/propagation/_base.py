@@ -106,8 +106,6 @@ class Propagation(ABC):
         N.
     labeled : ndarray of shape (n,)
         The labelled rows.
-    free : ndarray
-        The unlabelled rows that share a component with a label.
     reachable : ndarray of bool of shape (N,)
         Rows that share a component with a label.
     """
@@ -128,12 +126,11 @@ class Propagation(ABC):
         self.n_rows: int = W.shape[0]
         self.n_jobs, self.verbose = n_jobs, verbose
         self.reachable, self.component = reachable_rows(W, labeled)
-        self.free = self._free()
 
-    def _free(self) -> Index:
-        unlabeled = self.reachable.copy()
-        unlabeled[self.labeled] = False
-        return np.flatnonzero(unlabeled)
+    @cached_property
+    def free(self) -> Index:
+        """The unlabelled rows that share a component with a label."""
+        return np.setdiff1d(np.flatnonzero(self.reachable), self.labeled, assume_unique=True)
 
     @property
     def kind(self) -> str:

@@ -87,11 +87,10 @@ class NonlocalPropagation(HarmonicPropagation):
     @property
     def affinity(self) -> sp.csr_array:
         """W with the edges at labelled rows times N / n."""
-        touches = np.zeros(self.n_rows, dtype=bool)
-        touches[self.labeled] = True
-        W = self.W.tocoo()
-        factor = np.where(touches[W.row] | touches[W.col], self.n_rows / self.labeled.size, 1.0)
-        return sp.csr_array(sp.coo_array((W.data * factor, (W.row, W.col)), shape=W.shape))
+        edges = self.W.tocoo()
+        touches = np.isin(edges.row, self.labeled) | np.isin(edges.col, self.labeled)
+        edges.data = np.where(touches, self.n_rows / self.labeled.size, 1.0) * edges.data
+        return sp.csr_array(edges)
 
 
 class PoissonPropagation(Propagation):
@@ -119,15 +118,12 @@ class PoissonPropagation(Propagation):
     stochastic = False
 
     @cached_property
-    def _reach(self) -> NDArray[np.intp]:
-        return np.flatnonzero(self.reachable)
-
-    @cached_property
     def _component_of(self) -> sp.csr_array:
         """Indicator of the components that hold a label, (C, N)."""
-        _, component = np.unique(self.component[self._reach], return_inverse=True)
+        reach = np.flatnonzero(self.reachable)
+        _, component = np.unique(self.component[reach], return_inverse=True)
         shape = (int(component.max()) + 1, self.n_rows)
-        return sp.csr_array((np.ones(component.size), (component, self._reach)), shape=shape)
+        return sp.csr_array((np.ones(component.size), (component, reach)), shape=shape)
 
     @cached_property
     def _pseudo_inverse(self) -> Apply:
@@ -136,12 +132,12 @@ class PoissonPropagation(Propagation):
         degree = L.diagonal()
         indicator = self._component_of
         mass = indicator @ degree
-        kept = self._reach
+        kept = np.flatnonzero(self.reachable)
         if self._direct:
             # A factorisation needs a regular matrix: one labelled row of each component is held at 0, and u is centred
             # below all the same. Conjugate gradients converge faster on the singular system itself.
             _, grounded = np.unique(self.component[self.labeled], return_index=True)
-            kept = np.setdiff1d(self._reach, self.labeled[grounded])
+            kept = np.setdiff1d(kept, self.labeled[grounded])
         solve = self._solve(sp.csr_array(L[kept][:, kept]))
 
         def apply(sources: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -140,7 +140,6 @@ class NodePropagation(SmoothPropagation):
         # The component of any of its nodes: where a row hangs on several components, that of the first.
         self.component = np.full(self.n_rows, -1, dtype=np.intp)
         self.component[self.reachable] = on_nodes.component[self.Z.indices[self.Z.indptr[:-1][self.reachable]]]
-        self.free = self._free()
 
     @property
     def _kernel(self) -> Kernel:
@@ -167,10 +166,8 @@ def among_all(W: sp.csr_array, nodes: NDArray[np.intp], n_rows: int) -> sp.csr_a
     >>> among_all(sp.csr_array([[0.0, 2.0], [2.0, 0.0]]), np.array([0, 2]), 3).toarray().tolist()
     [[0.0, 0.0, 2.0], [0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
     """
-    degrees = np.zeros(n_rows, dtype=W.indptr.dtype)
-    degrees[nodes] = np.diff(W.indptr)
-    start = np.concatenate([[0], np.cumsum(degrees)]).astype(W.indptr.dtype)
-    return sp.csr_array((W.data, nodes[W.indices].astype(W.indices.dtype), start), shape=(n_rows, n_rows))
+    edges = W.tocoo()
+    return sp.csr_array((edges.data, (nodes[edges.row], nodes[edges.col])), shape=(n_rows, n_rows))
 
 
 def _to_reachable(Z: sp.csr_array, reachable: NDArray[np.bool_]) -> sp.csr_array:
@@ -276,14 +273,14 @@ class AnchorNodes(Nodes):
 
     def nearest(self, table: Table) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Find the anchors of any rows; see :meth:`Nodes.nearest`."""
-        s = self._n_nearest
-        blocks = [(np.empty((0, s), dtype=np.int32), np.empty((0, s), dtype=np.float32))]
+        index = np.empty((table.n_rows, self._n_nearest), dtype=np.int32)
+        share = np.empty(index.shape, dtype=np.float32)
         for rows in row_blocks(table.n_rows, _ROWS_PER_BLOCK):
-            index, distance = self._index.search(self.space(table.take(rows)))
+            index[rows], distance = self._index.search(self.space(table.take(rows)))
             weight = np.exp(-((distance / np.maximum(distance[:, -1:], np.finfo(np.float64).tiny)) ** 2))
-            share = reachable_shares(index, weight / weight.sum(axis=1, keepdims=True), self.operator.reachable)
-            blocks.append((index.astype(np.int32), share.astype(np.float32)))
-        return np.concatenate([index for index, _ in blocks]), np.concatenate([share for _, share in blocks])
+            weight /= weight.sum(axis=1, keepdims=True)
+            share[rows] = reachable_shares(index[rows], weight, self.operator.reachable)
+        return index, share
 
     def _graph(self, labeled: NDArray[np.floating[Any]], n_neighbors: int) -> sp.csr_array:
         """Join anchors to their nearest anchors, and each labelled row to its own, with self-tuning weights."""

@@ -72,16 +72,13 @@ class SmoothPropagation(Propagation):
 
     @cached_property
     def _kernel(self) -> Kernel:
-        L_n = normalized_laplacian(self.W)
-        if self.spec.tau != "auto":
-            return self._kernel_at(float(self.spec.tau), L_n)
-        tau = _LARGEST_TAU
+        L_n, ones = normalized_laplacian(self.W), np.ones((self.labeled.size, 1))
+        is_given = self.spec.tau != "auto"
+        tau = float(self.spec.tau) if is_given else _LARGEST_TAU
         while True:
             kernel = self._kernel_at(tau, L_n)
-            if tau <= _SMALLEST_TAU or not self.free.size:
-                return kernel
-            reach = self._regress(kernel, np.ones((self.labeled.size, 1)))
-            if np.median(reach) >= _MEDIAN_REACH_WANTED:
+            is_last = is_given or tau <= _SMALLEST_TAU or not self.free.size
+            if is_last or np.median(self._regress(kernel, ones)) >= _MEDIAN_REACH_WANTED:
                 return kernel
             tau /= 4
 
@@ -164,7 +161,6 @@ class SmoothPropagation(Propagation):
         power = self._rough_power if rough else self._full_power
         product = np.empty_like(values)
         width = max(1, min(COLUMNS_PER_BLOCK, -(-values.shape[1] // (os.cpu_count() or 1))))
-        _ = self._kernel
 
         def fill(block: slice) -> None:
             # Scaled before it is stored: the power alone may be too large for single precision.
@@ -208,8 +204,7 @@ class SmoothPropagation(Propagation):
         [0.15, 0.02, 0.77]
         """
         inverse = cho_solve(self._kernel.factor, np.eye(self.labeled.size))
-        diagonal = inverse.diagonal()
-        return np.asarray(values - (inverse @ values) / (diagonal if values.ndim == 1 else diagonal[:, None]))
+        return np.asarray(values - ((inverse @ values).T / inverse.diagonal()).T)
 
     def _regress(self, kernel: Kernel, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(kernel.scale * kernel.power(cho_solve(kernel.factor, values))[self.free])

@@ -64,8 +64,8 @@ class ConjugateGradientSolver:
     def _solve(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
         X = np.zeros_like(B)
         R = B.copy()
-        target = self._tol**2 * np.einsum("ij,ij->j", B, B)
         squared_residual = np.einsum("ij,ij->j", R, R)
+        target = self._tol**2 * squared_residual
         direction = self._inverse_diagonal * R
         slope = np.einsum("ij,ij->j", R, direction)
         for _ in range(self._max_iter):
@@ -187,8 +187,8 @@ class ChebyshevPower:
     def __init__(self, A: sp.csr_array, rows: NDArray[np.intp], shift: float, power: int, tol: float) -> None:
         # The recurrence runs on A - I, with eigenvalues in [-1, 1], and always with twice that matrix.
         local, self._order = local_order(A)
-        self._doubled = sp.csr_array(2.0 * (local - sp.eye_array(A.shape[0], format="csr", dtype=A.dtype)))
-        self._doubled = self._doubled.astype(A.dtype)
+        identity = sp.eye_array(A.shape[0], format="csr", dtype=A.dtype)
+        self._doubled = sp.csr_array(2.0 * (local - identity)).astype(A.dtype)
         self._rows = np.argsort(self._order)[rows]
         self._coefficients = _coefficients(shift, power, tol)
 

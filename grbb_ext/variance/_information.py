@@ -85,12 +85,11 @@ def curvatures(obj: GRBBObjective, raw_scores: ArrayLike, curvature: Curvature =
     """
     H = check_raw_scores(raw_scores, obj.n_rows_, obj.n_outputs_, single_precision=False)
     p = np.asarray(obj.loss_.mean(H), dtype=np.float64).reshape(obj.n_rows_, -1)
-    if isinstance(obj.loss_, SquaredErrorLoss):
-        slope = np.ones_like(p)
-        unweighted = slope[obj.labeled_]
-    else:
-        slope = p * (1.0 - p)
-        unweighted = slope[obj.labeled_] * (p[obj.labeled_] if curvature == "paper" else 1.0)
+    is_number = isinstance(obj.loss_, SquaredErrorLoss)
+    slope = np.ones_like(p) if is_number else p * (1.0 - p)
+    unweighted = slope[obj.labeled_]
+    if curvature == "paper" and not is_number:
+        unweighted *= p[obj.labeled_]
     w = obj.labeled_weight_[:, None]
     return Curvatures(np.maximum(w * unweighted, SMALLEST), w**2 * unweighted, slope)
 
@@ -212,14 +211,16 @@ def _maximum(score: Callable[[float], float], typical: float, lam: float | None)
     """Maximise over log lam: a grid, then Brent's method between the neighbours of its best point. Or keep `lam`."""
     if lam is not None:
         return lam, score(lam), False
+
+    def loss(point: float) -> float:
+        return -score(typical * float(np.exp(point)))
+
     grid = np.linspace(np.log(_LOWEST), np.log(_HIGHEST), _GRID)
-    values = [score(typical * float(np.exp(point))) for point in grid]
-    best = int(np.argmax(values))
+    losses = [loss(point) for point in grid]
+    best = int(np.argmin(losses))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, _GRID - 1)]
-    found = minimize_scalar(
-        lambda point: -score(typical * float(np.exp(point))), bounds=bounds, method="bounded", options={"xatol": 0.02}
-    )
-    point, value = (float(found.x), -float(found.fun)) if -found.fun > values[best] else (grid[best], values[best])
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.02})
+    point, value = (float(found.x), -float(found.fun)) if found.fun < losses[best] else (grid[best], -losses[best])
     at_bound = min(point - grid[0], grid[-1] - point) < 0.05
     return typical * float(np.exp(point)), value, bool(at_bound)
 
@@ -302,11 +303,8 @@ def prior_of(obj: GRBBObjective) -> GraphPrior:
             "has no operator. Make one with another rule, and without teacher=, on the same rows; it need not be the "
             "one that trained the scores."
         )
-    prior: GraphPrior
-    if isinstance(operator, SmoothPropagation):
-        prior = KernelPrior(operator)
-    else:
-        prior = LaplacianPrior(operator, obj.P_bar_ if isinstance(operator, HarmonicPropagation) else None)
+    P_bar = obj.P_bar_ if isinstance(operator, HarmonicPropagation) else None
+    prior = KernelPrior(operator) if isinstance(operator, SmoothPropagation) else LaplacianPrior(operator, P_bar)
     # Of two threads that come here at once, both go on with the same prior.
     return _known.setdefault(obj, prior)
 

@@ -201,16 +201,13 @@ def plan_labels(
         raise ValueError("y_valid is compared with the scores that train= returns: pass train= too.")
     if y_valid is not None and obj.classes_ is None:
         raise ValueError("y_valid is for the accuracy of classes. Leave it out for regression.")
-    by_budget: dict[Any, ArrayLike] = (
-        {budget: raw_scores[budget] for budget in sorted(raw_scores, key=lambda b: np.inf if b is None else b)}
-        if isinstance(raw_scores, Mapping)
-        else {None: raw_scores}
-    )
+    by_budget: Mapping[Any, ArrayLike] = raw_scores if isinstance(raw_scores, Mapping) else {None: raw_scores}
     if not by_budget:
         raise ValueError("raw_scores is an empty dict: pass the scores of at least one feature budget.")
     lam_used = lam_in_use(obj, lam)[0].lam
     curves = []
-    for budget, scores in by_budget.items():
+    for budget in sorted(by_budget, key=lambda b: np.inf if b is None else b):
+        scores = by_budget[budget]
         now = prediction_variance(obj, scores, lam=lam_used, kind="fisher", random_state=random_state).mean
         found = suggest_labels(obj, scores, k, strategy, X=X, lam=lam_used, random_state=random_state)
         curves.append(

@@ -54,11 +54,9 @@ def dense_diagonal(prior: GraphPrior, delta: Array, middle: Array, lam: float, k
     """Return the same from the dense inverse of the information, N x N."""
     reach = np.flatnonzero(prior.reachable)
     covariance = prior.dense_covariance(delta, lam)
+    at_labels = covariance[:, np.searchsorted(reach, prior.labeled)]
     variance = np.zeros(prior.n_rows)
-    if kind == "fisher":
-        variance[reach] = covariance.diagonal()
-    else:
-        variance[reach] = covariance[:, np.searchsorted(reach, prior.labeled)] ** 2 @ middle
+    variance[reach] = covariance.diagonal() if kind == "fisher" else at_labels**2 @ middle
     return variance
 
 

@@ -14,14 +14,7 @@ from scipy.stats import t as student
 from grbb_ext._options import one_of, positive_int
 from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.objective import GRBBObjective
-from grbb_ext.variance._information import (
-    Curvature,
-    Curvatures,
-    MarginalLikelihood,
-    curvatures,
-    lam_in_use,
-    prior_of,
-)
+from grbb_ext.variance._information import Curvature, Curvatures, MarginalLikelihood, curvatures, lam_in_use, prior_of
 from grbb_ext.variance._posterior import Kind, TraceEstimate, dense_diagonal, hutchpp, schur_diagonal, squared_norm
 from grbb_ext.variance._prior import Array, GraphPrior, Product
 
