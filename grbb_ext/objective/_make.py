@@ -25,7 +25,17 @@ from grbb_ext.graph import (
 from grbb_ext.labels import ClassWeight, Labels, LossName, check_sample_weight, class_weights, mixed_weight, read_labels
 from grbb_ext.objective._objective import GRBBObjective, UnreachableRowsWarning
 from grbb_ext.propagation import PROPAGATIONS, PropagationSpec, Smooth
-from grbb_ext.rules import RULES, Corrected, DenseOperator, LabeledGradient, Laplacian, RuleParts, RuleSpec, Targets
+from grbb_ext.rules import (
+    RULES,
+    Corrected,
+    DenseOperator,
+    LabeledGradient,
+    Laplacian,
+    Paper,
+    RuleParts,
+    RuleSpec,
+    Targets,
+)
 from grbb_ext.table import Table, read_table
 from grbb_ext.teacher import TEACHERS, Committee, Lesson, Teacher, class_shares, sharpened, shifted, spread, teach
 
@@ -135,7 +145,7 @@ class Recipe:
         if not isinstance(teacher, Teacher):
             asked = "committee" if teacher is None else teacher
             teacher = read_spec(asked, TEACHERS, Committee, "teacher", " or a fitted Teacher")
-        if graph is None or (spec.graph == "paper" and isinstance(graph, str) and graph == "knn"):
+        if graph is None or (isinstance(spec, Paper) and isinstance(graph, str) and graph == "knn"):
             graph = spec.graph
         if isinstance(graph, str):
             if graph not in _GRAPHS:
@@ -165,7 +175,7 @@ class Recipe:
 def _refuse_beside_preset(asked: Mapping[str, Any]) -> None:
     for name, meant in {"rule": "paper", "propagation": "harmonic", "graph": "knn"}.items():
         value = asked.get(name)
-        also = {"rule": getattr(value, "name", None) == meant, "graph": not isinstance(value, str | TableGraph)}
+        also = {"rule": isinstance(value, Paper), "graph": not isinstance(value, str | TableGraph)}
         if not (value is None or also.get(name) or (isinstance(value, str) and value == meant)):
             raise ValueError(f"preset='paper' means {name}={meant!r}, got {value!r}. Leave one of them out.")
 
