@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._progress import ROWS_PER_BLOCK, in_threads, row_blocks, warn_caller
+from grbb_ext._progress import over_rows, row_blocks, warn_caller
 from grbb_ext.table._components import NormalScores, PrincipalComponents
 from grbb_ext.table._table import Index, Matrix, Table, sampled, without_missing
 
@@ -147,18 +147,11 @@ class DistanceSpace:
         -------
         ndarray or csr_array of shape (N, number of columns)
         """
-        if table.n_rows <= ROWS_PER_BLOCK or not self.components.changes_rows:
+        if not self.components.changes_rows:
             return self._points(table)
         # Block by block: scaled columns of all rows, with scores beside them, would be the largest thing in memory.
-        like = self._points(table.take(slice(1)))
-        points = np.empty((table.n_rows, like.shape[1]), dtype=like.dtype)
-
-        def fill(block: slice) -> None:
-            points[block] = self._points(table.take(block))
-
-        blocks = row_blocks(table.n_rows)
-        in_threads(fill, blocks, n_jobs=n_jobs, description="columns for distances", verbose=verbose)
-        return points
+        settings: dict[str, Any] = {"n_jobs": n_jobs, "description": "columns for distances", "verbose": verbose}
+        return over_rows(lambda block: self._points(table.take(block)), table.n_rows, **settings)
 
     def _points(self, table: Table) -> Matrix:
         return self.components(self._joined(self._columns(table), table))

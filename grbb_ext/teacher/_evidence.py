@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext._show import Shown
-from grbb_ext.losses import Loss, SquaredErrorLoss
-from grbb_ext.teacher._targets import one_hot, sharpened
+from grbb_ext.losses import Loss, SquaredErrorLoss, per_class
+from grbb_ext.teacher._targets import sharpened
 
 Floats = NDArray[np.float64]
 
@@ -193,7 +193,7 @@ def _held(targets: Floats, loss: Loss) -> NDArray[np.bool_]:
     """Tell which labels can be held out: not the only one of its class, which nothing else could have taught."""
     if isinstance(loss, SquaredErrorLoss):
         return np.ones(targets.shape[0], dtype=bool)
-    is_class = one_hot(targets)
+    is_class = per_class(targets)
     return np.asarray((is_class * is_class.sum(axis=0)).sum(axis=1) > 1)
 
 

@@ -24,6 +24,7 @@ from grbb_ext.graph import (
     edge_weights,
 )
 from grbb_ext.labels import Labels
+from grbb_ext.losses import per_class
 from grbb_ext.propagation import (
     NodePropagation,
     Nodes,
@@ -533,6 +534,4 @@ def _agreement(a: NDArray[np.float64], b: NDArray[np.float64], *, classes: bool)
         return 1.0
     if not classes:
         return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 1.0
-    if a.ndim == 1:
-        return float(np.mean((a > 0.5) == (b > 0.5)))
-    return float(np.mean(a.argmax(axis=1) == b.argmax(axis=1)))
+    return float(np.mean(per_class(a).argmax(axis=1) == per_class(b).argmax(axis=1)))

@@ -11,8 +11,8 @@ from scipy.special import softmax
 from sklearn.metrics import pairwise_distances
 
 from grbb_ext.labels import Labels
+from grbb_ext.losses import per_class
 from grbb_ext.table import DistanceSpace, Table
-from grbb_ext.teacher._targets import one_hot
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def shares_of_labels(labels: Labels) -> Floats:
     >>> shares_of_labels(read_labels([0, 1, 1, 1, -1])).tolist()
     [0.25, 0.75]
     """
-    return np.asarray(np.maximum(one_hot(labels.targets).mean(axis=0), 1e-6))
+    return np.asarray(np.maximum(per_class(labels.targets).mean(axis=0), 1e-6))
 
 
 def ratio_to_labels(shares: Floats, labels: Labels) -> Floats:
@@ -93,7 +93,7 @@ def ratio_to_labels(shares: Floats, labels: Labels) -> Floats:
     >>> ratio_to_labels(np.array([0.2, 0.3, 0.5]), read_labels([0, 1, 1, 1], classes=[0, 1, 2])).round(6).tolist()
     [0.8, 0.4, 1.0]
     """
-    return np.where(one_hot(labels.targets).any(axis=0), shares / shares_of_labels(labels), 1.0)
+    return np.where(per_class(labels.targets).any(axis=0), shares / shares_of_labels(labels), 1.0)
 
 
 def matched_shares(table: Table, labels: Labels) -> Floats:
@@ -131,7 +131,7 @@ def matched_shares(table: Table, labels: Labels) -> Floats:
     >>> matched_shares(read_table(x[:, None]), read_labels(y)).round(2).tolist()
     [0.79, 0.21]
     """
-    is_class, own = one_hot(labels.targets), shares_of_labels(labels)
+    is_class, own = per_class(labels.targets), shares_of_labels(labels)
     seen = np.flatnonzero(is_class.any(axis=0))
     others = np.ones(table.n_rows, dtype=bool)
     others[labels.labeled] = False
@@ -169,7 +169,7 @@ def _by_class(table: Table | None, labels: Labels) -> bool:
     """Tell whether labels look drawn by class: as many of each, and enough to say what a class looks like."""
     if table is None or labels.classes is None or labels.labeled.size == labels.n_rows:
         return False
-    n_labels = one_hot(labels.targets).sum(axis=0)
+    n_labels = per_class(labels.targets).sum(axis=0)
     return bool(n_labels.min() >= _FEWEST_LABELS and n_labels.min() == n_labels.max())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from grbb_ext.losses import Loss, SquaredErrorLoss
+from grbb_ext.losses import Loss, SquaredErrorLoss, per_class
 from grbb_ext.propagation import Propagation
 
 _LARGE_POWER = 50.0
@@ -162,19 +162,8 @@ def shifted(q: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.fl
     [0.75, 0.0, 1.0]
     """
     if q.ndim == 1:
-        return shifted(np.column_stack([1.0 - q, q]), ratio)[:, 1]
+        return shifted(per_class(q), ratio)[:, 1]
     weighted = q * ratio
     total = weighted.sum(axis=1, keepdims=True)
     # A row of classes that do not count at all weighs nothing; its probabilities stay.
     return np.where(total > 0, weighted / np.where(total > 0, total, 1.0), q)
-
-
-def one_hot(targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a column for each class, also of two.
-
-    Examples
-    --------
-    >>> one_hot(np.array([0.0, 1.0])).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets

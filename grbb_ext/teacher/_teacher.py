@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext._options import Spec, finite_number
-from grbb_ext._progress import in_threads, one_thread_of_blas, row_blocks, timed
+from grbb_ext._progress import one_thread_of_blas, over_rows, timed
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import Propagation, PropagationSpec, SmoothPropagation
@@ -159,8 +159,7 @@ class Teacher:
             rows = table.take(block)
             return self.mix([expert.predict(rows) for expert in self.experts])
 
-        blocks = in_threads(block_of, row_blocks(table.n_rows), n_jobs=n_jobs, description="targets", verbose=verbose)
-        return np.concatenate(blocks)
+        return over_rows(block_of, table.n_rows, n_jobs=n_jobs, description="targets", verbose=verbose)
 
     def mix(self, predicted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Average the predictions of the experts, in their order, sharpen them, and shift the shares of classes.
