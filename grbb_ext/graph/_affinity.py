@@ -67,7 +67,6 @@ def check_graph(graph: Any, n_rows: int | None = None) -> sp.csr_array:
     W.setdiag(0)
     W.eliminate_zeros()
     W.sum_duplicates()
-    W.sort_indices()
     if W.nnz:
         asymmetry = float(np.abs(W - W.T).max())
         if asymmetry > _ASYMMETRY_ALLOWED * W.data.max():

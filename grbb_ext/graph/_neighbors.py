@@ -79,12 +79,11 @@ class FaissIndex:
         # A power of 2, so that nothing is rounded: squares of very large or small numbers leave single precision.
         self._unit = 2.0 ** (int(np.frexp(np.abs(X).max())[1]) - 1)
         with _faiss_threads(n_jobs):
-            self._train(self._single(X), recall_wanted)
+            self._train(self._single(X), k, recall_wanted)
 
-    def _train(self, rows: NDArray[np.float32], recall_wanted: float) -> None:
+    def _train(self, rows: NDArray[np.float32], k: int, recall_wanted: float) -> None:
         import faiss
 
-        k = self._k
         n_rows, n_columns = rows.shape
         # Twice the root: fewer rows are looked at for the same recall, and k-means is still cheap.
         self.n_cells = max(1, min(int(2 * np.sqrt(n_rows)), n_rows // _ROWS_PER_CELL))
@@ -291,7 +290,6 @@ class NodeIndex:
         chosen = choose_method(nodes, metric, method)
         self.mean = nodes.mean(axis=0) if metric == "euclidean" and not sp.issparse(nodes) else None
         self.nodes = self._centered(nodes)
-        self._n_jobs = n_jobs
         self._faiss = FaissIndex(self.nodes, n_neighbors, metric, recall_wanted, n_jobs) if chosen == "faiss" else None
         self.precision = float(np.finfo(np.float32 if self._faiss is not None else self.nodes.dtype).eps)
         if self._faiss is not None:

@@ -162,16 +162,11 @@ def check_codes(values: Matrix, j: int, known: tuple[Any, ...] | None, unseen: U
 
 
 def check_numbers(values: Matrix, where: Callable[[int], str]) -> None:
-    if _largest(values) <= _LARGEST:
-        return
-    columns = sp.csc_array(values) if sp.issparse(values) else values
-    for j in range(columns.shape[1]):
-        if np.isinf(_largest(columns[:, [j]])):
-            raise ValueError(
-                f"{where(j)} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite "
-                "one."
-            )
-        check_magnitude(columns[:, [j]], where(j))
+    """Refuse infinite and too large numbers, and name their column."""
+    if _largest(values) > _LARGEST:
+        columns = sp.csc_array(values) if sp.issparse(values) else values
+        for j in range(columns.shape[1]):
+            check_magnitude(columns[:, [j]], where(j))
 
 
 def _largest(values: Matrix) -> float:
@@ -198,6 +193,10 @@ def check_magnitude(values: Any, what: str) -> None:
     ValueError: X holds numbers as large as 1e+300; boosters compute in single precision, up to 3.4e+38. ...
     """
     largest = _largest(values)
+    if np.isinf(largest):
+        raise ValueError(
+            f"{what} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite one."
+        )
     if largest > _LARGEST:
         raise ValueError(_too_large(what, largest))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from math import comb
 
@@ -145,8 +145,7 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
     n, names = int(known.sum()), tuple(held_out)
     fixed = 1.0 if isinstance(sharpen, str) else float(sharpen)
     if not n:
-        prior = _prior(names)
-        return Evidence(names, (None,) * len(names), prior, 0, (fixed,), (1.0,))
+        return Evidence(names, (None,) * len(names), _prior(names), 0, (fixed,))
     points = simplex(len(names))
     if isinstance(loss, SquaredErrorLoss):
         fitted = np.einsum("pe,en->pn", points, predicted)
@@ -157,12 +156,12 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
     of_label = np.clip(_of_label(predicted, targets), _FLOOR, 1.0 - _FLOOR)
     weight = _normalized(_COUNTS * np.log(points @ of_label).sum(axis=1)) @ points
     means = np.log(of_label).mean(axis=1)
-    powers: tuple[float, ...] = (fixed,)
-    shares: tuple[float, ...] = (1.0,)
-    if isinstance(sharpen, str):
-        mixed = np.clip(np.tensordot(weight, predicted, axes=1), 0.0, 1.0)  # 1 but for rounding has no power
-        powers, shares = _posterior_powers(mixed, targets)
-    return Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n, powers, shares)
+    evidence = Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n, (fixed,))
+    if not isinstance(sharpen, str):
+        return evidence
+    mixed = np.clip(np.tensordot(weight, predicted, axes=1), 0.0, 1.0)  # 1 but for rounding has no power
+    powers, shares = _posterior_powers(mixed, targets)
+    return replace(evidence, powers=powers, shares=shares)
 
 
 def _prior(names: tuple[str, ...]) -> tuple[float, ...]:

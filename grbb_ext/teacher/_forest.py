@@ -115,9 +115,9 @@ class ForestExpert:
         for _, left, predicted in grown:
             total[left] += predicted.reshape(left.size, *y.shape[1:])
             count[left] += 1
-        held_out = np.full(targets.shape, np.nan)
-        counted = count > 0
-        held_out[order[counted]] = (total[counted].T / count[counted]).T
+        held_out = np.empty(targets.shape)
+        with np.errstate(invalid="ignore"):  # 0 / 0 for a row that no tree has left out
+            held_out[order] = (total.T / count).T
         return cls(tuple(tree for tree, *_ in grown), held_out, space)
 
     def predict(

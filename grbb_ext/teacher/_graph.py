@@ -154,7 +154,6 @@ class GraphNodes(Nodes):
         """Return Z of all rows, of shape (N, M) in float32, block by block: a node has weight 1 on itself."""
         table, points, n_nodes = prepared.table, prepared.points, nodes.size
         assert table is not None
-        assert points is not None
         number = np.full(prepared.n_rows, -1, dtype=np.int32)
         number[nodes] = np.arange(n_nodes)
 
@@ -250,11 +249,10 @@ class Spread:
     def expert(self, labels: Labels) -> tuple[GraphExpert, NDArray[np.float64]]:
         """Return what teaches, and its predictions of all rows."""
         values, mean = centered_labels(labels.targets, labels.loss)
-        known = (
-            self.refinement if self.refinement is not None and self.refinement.propagation is self.operator else None
-        )
-        extended = self.operator.extend(values) if known is None else known.extended
-        held_out = left_out(self.operator, labels) if known is None else known.held_out
+        if self.refinement is not None and self.refinement.propagation is self.operator:
+            extended, held_out = self.refinement.extended, self.refinement.held_out
+        else:
+            extended, held_out = self.operator.extend(values), left_out(self.operator, labels)
         on_nodes = extended if self.nodes is None else extended[self.nodes]
         return GraphExpert(on_nodes, mean, labels, held_out, self.hung), finish_targets(extended, mean, labels.loss)
 
@@ -411,7 +409,6 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
     hung, learned, plain_targets, held_out = _passes(on_nodes, labels_on_nodes, rows, spec, smooth, random)
     operator, plain = hung.operator, on_nodes.W
     assert isinstance(operator, SmoothPropagation)
-    assert plain is not None
     assert on_nodes.lists is not None
     edges_kept = (plain.sign() * learned.sign()).nnz / max(1, plain.nnz)
     if prepared.lists is None:
@@ -504,9 +501,7 @@ def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[n
     """Return all rows, or the labelled ones and as many others as `size` allows; ascending."""
     if labels.n_rows <= size:
         return np.arange(labels.n_rows)
-    is_unlabeled = np.ones(labels.n_rows, dtype=bool)
-    is_unlabeled[labels.labeled] = False
-    unlabeled = np.flatnonzero(is_unlabeled)
+    unlabeled = np.setdiff1d(np.arange(labels.n_rows), labels.labeled)
     n_others = min(unlabeled.size, max(size - labels.labeled.size, size // 2))
     return np.sort(np.concatenate([labels.labeled, random.choice(unlabeled, n_others, replace=False)]))
 

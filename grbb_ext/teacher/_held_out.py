@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 
 from grbb_ext._progress import over_rows
 from grbb_ext.labels import Labels, plain_array
@@ -186,7 +186,7 @@ def check_estimator(estimator: Any) -> str:
 def _predicted(model: Any, table: Table, labels: Labels) -> Floats:
     X = table.native()
     if labels.classes is None:
-        if is_classifier(model) or not (is_regressor(model) or hasattr(model, "predict")):
+        if is_classifier(model) or not hasattr(model, "predict"):
             raise TypeError(f"For regression an expert has to predict values; {type(model).__name__} is a classifier.")
         return np.asarray(model.predict(X), dtype=np.float64)
     if not hasattr(model, "predict_proba"):

@@ -133,16 +133,15 @@ def matched_shares(table: Table, labels: Labels) -> Floats:
     """
     is_class, own = per_class(labels.targets), shares_of_labels(labels)
     seen = np.flatnonzero(is_class.any(axis=0))
-    others = np.ones(table.n_rows, dtype=bool)
-    others[labels.labeled] = False
-    if not others.any():
+    others = np.setdiff1d(np.arange(table.n_rows), labels.labeled)
+    if not others.size:
         return own
     space = DistanceSpace.fit(table.sampled(), scale="standard", normal_scores=True, warn_missing=False)
     chosen = _some(np.arange(labels.labeled.size))
     points = space(table.take(labels.labeled[chosen]), 1)
     of_class = is_class[chosen][:, seen]
     mean_of = of_class / np.maximum(of_class.sum(axis=0), 1.0)
-    to_others = pairwise_distances(points, space(table.take(_some(np.flatnonzero(others))), 1))
+    to_others = pairwise_distances(points, space(table.take(_some(others)), 1))
     b = mean_of.T @ to_others.mean(axis=1)
     A = mean_of.T @ pairwise_distances(points) @ mean_of
     # A label has no distance to itself; the only one of its class is as far from others as those of all classes are.

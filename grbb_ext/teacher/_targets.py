@@ -82,7 +82,6 @@ def centered_labels(
     mean = coded.mean(axis=0)
     with np.errstate(divide="ignore"):
         mean = mean * np.maximum(0.0, 1.0 - 4.0 / (coded.shape[0] * mean**2))
-    mean = np.where(np.isfinite(mean), mean, 0.0)
     return coded - mean, mean
 
 
