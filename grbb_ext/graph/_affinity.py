@@ -149,10 +149,8 @@ def reachable_rows(W: sp.csr_array, labeled: NDArray[np.intp]) -> tuple[NDArray[
     >>> reachable_rows(W, np.array([0]))[0].tolist()
     [True, True, False]
     """
-    n_components, component = connected_components(W, directed=False)
-    holds_label = np.zeros(n_components, dtype=bool)
-    holds_label[component[labeled]] = True
-    return holds_label[component], component.astype(np.intp)
+    component = connected_components(W, directed=False)[1].astype(np.intp)
+    return np.isin(component, component[labeled]), component
 
 
 Weights = Literal["self-tuning", "binary", "heat"]

@@ -214,9 +214,7 @@ def _first_by_distance(
     n_candidates = min(n_candidates, n_nodes)
     found, distances = index.search(X[rows], n_candidates)
     left_out, margin = distances[:, -1] ** 2, np.zeros(rows.size)
-    settled = found[:, -1] < 0 if n_candidates < n_nodes else np.ones(rows.size, dtype=bool)
-    if n_candidates < n_nodes:
-        found, distances = found[:, :-1], distances[:, :-1]
+    settled = (found[:, -1] < 0) | (n_candidates == n_nodes)
     if index.mean is not None:
         # What centring leaves of the error of expanding |a - b|^2, a difference per neighbour removes.
         distances = _exact_distances(index.nodes, rows, found)

@@ -282,7 +282,7 @@ def _taught(
         taught = taught if committee.has_graph else []
         for one in committee.experts:
             if not _is_graph(one):
-                fit = partial(_fitted, one, prepared, labels, random_state)
+                fit = partial(_fitted, one, prepared.table, prepared, labels, random_state)
                 with timed(seconds, one if isinstance(one, str) else check_estimator(one)):
                     # An estimator of the user may be changed between two fits.
                     taught += [once(prepared, labels, (one, random_state), fit) if isinstance(one, str) else fit()]
@@ -313,11 +313,9 @@ def _names(experts: Sequence[Expert]) -> list[str]:
 
 
 def _fitted(
-    expert: Any, prepared: PreparedGraph, labels: Labels, random_state: int
+    expert: Any, table: Table, prepared: PreparedGraph, labels: Labels, random_state: int
 ) -> tuple[Expert, NDArray[np.float64]]:
     """Fit an expert on the labelled rows, and return it with its predictions of all rows."""
-    table = prepared.table
-    assert table is not None
     settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
     if isinstance(expert, str) and expert == "forest":
         points = prepared.components
