@@ -50,10 +50,8 @@ def _as_array(column: Any, kind: str, where: str) -> NDArray[Any]:
     if isinstance(column, np.ndarray):
         values = column
     elif hasattr(column, "to_pylist"):  # pyarrow
-        if kind.startswith("dictionary<"):
-            values = np.fromiter(column.to_pylist(), dtype=object, count=len(column))
-        else:
-            values = column.to_numpy(zero_copy_only=False)
+        named = kind.startswith("dictionary<")
+        values = np.array(column.to_pylist(), dtype=object) if named else column.to_numpy(zero_copy_only=False)
     else:
         of_type = getattr(column.dtype, "kind", "")  # of pandas
         check_kind(of_type, where)
@@ -239,11 +237,9 @@ def read_column(
     if not (hasattr(values, "to_numpy") or hasattr(values, "to_pylist")):
         array = np.asarray(values)
         values = np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
-    read = as_numbers_or_categories(values, False, label)
+    read = as_numbers_or_categories(values, categories is not None, label)
     if isinstance(read, Categories):
         return known_codes(read, categories, unseen, label)
     numbers = read.astype(np.float64)
-    if categories is None:
-        check_numbers(numbers[:, None], lambda j: label)
-        return numbers
-    return known_codes(_categories(numbers), categories, unseen, label)
+    check_magnitude(numbers, label)
+    return numbers

@@ -16,7 +16,6 @@ from grbb_ext.teacher._targets import sharpened
 
 Floats = NDArray[np.float64]
 
-_HEADER = ("expert", "log-likelihood", "weight")
 _MOST_SHOWN = 10  # shares of classes
 
 # A held-out probability counts as at least this: one surprise is no proof.
@@ -97,7 +96,7 @@ class Evidence(Shown):
         if self.class_shares is not None:
             listed = ", ".join(f"{share:.2f}" for share in self.class_shares[:_MOST_SHOWN])
             below += f" Classes moved to the shares {listed}{', ...' * (len(self.class_shares) > _MOST_SHOWN)}."
-        return _HEADER, rows, below
+        return ("expert", "log-likelihood", "weight"), rows, below
 
 
 def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpen: float | str = "auto") -> Evidence:

@@ -107,11 +107,6 @@ class GraphNodes(Nodes):
         k = min(self.spec.n_found, self.points.shape[0])
         return NodeIndex(self.points, k, self.spec.metric, self.spec.method, self.n_jobs)
 
-    @cached_property
-    def _is_free(self) -> NDArray[np.bool_]:
-        """Which nodes have a prediction, and no label."""
-        return ~np.isin(np.arange(self.operator.n_rows), self.operator.labeled)
-
     def nearest(self, table: Table) -> tuple[Index, NDArray[np.float32]]:
         """Find the nodes of any rows, with the precision of :func:`hang`; see :meth:`Nodes.nearest`."""
         nodes, weight = self.weigh(self.space(table), table)
@@ -145,7 +140,7 @@ class GraphNodes(Nodes):
         weight /= weight.sum(axis=1, keepdims=True)
         # Distances of a search may miss 0 by rounding.
         same = np.asarray((points != self.points[nodes[:, 0]]).sum(axis=1)).ravel() == 0
-        equal = (distance == distance[:, :1]) & same[:, None] & self._is_free[nodes]
+        equal = (distance == distance[:, :1]) & same[:, None] & ~np.isin(nodes, self.operator.labeled)
         found = equal.any(axis=1)
         weight[found] = equal[found] / equal[found].sum(axis=1, keepdims=True)
         return nodes, weight
