@@ -284,9 +284,8 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
     if labels.classes is None:
         raise ValueError("class_weight is for classification; use sample_weight with squared error.")
     if isinstance(class_weight, str) and class_weight == "balanced":
-        one_hot = per_class(labels.targets)
-        count = one_hot.sum(axis=0)
-        return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
+        count = per_class(labels.targets).sum(axis=0)
+        return np.asarray(labels.labeled.size / (count.size * np.maximum(count, 1.0)))
     given: Any = class_weight  # a dict or a pandas Series
     if not hasattr(given, "items"):
         raise (ValueError if isinstance(given, str) else TypeError)(

@@ -87,14 +87,12 @@ def spread_edges(
     several = members[copies[inverse[members]] > 1]
     group = inverse[several]
     position = np.arange(several.size) - np.searchsorted(group, group)
-    ring_rows, ring_columns = [rows], [columns]
-    for step in range(1, (n_neighbors + 1) // 2 + 1):
-        following = members[start[group] + (position + step) % copies[group]]
-        proper = following != several
-        ring_rows.append(several[proper])
-        ring_columns.append(following[proper])
-    rows, columns = np.concatenate(ring_rows), np.concatenate(ring_columns)
-    return rows, columns, np.concatenate([distance[edge], np.zeros(rows.size - edge.size)])
+    steps = np.arange(1, (n_neighbors + 1) // 2 + 1)[:, None]
+    following = members[start[group] + (position + steps) % copies[group]]
+    step, place = np.nonzero(following != several)
+    rows = np.concatenate([rows, several[place]])
+    columns = np.concatenate([columns, following[step, place]])
+    return rows, columns, np.concatenate([distance[edge], np.zeros(place.size)])
 
 
 @dataclass(frozen=True)

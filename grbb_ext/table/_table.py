@@ -254,8 +254,7 @@ def join_schemas(schemas: Sequence[Schema]) -> Schema:
     for j in sorted({j for schema in schemas for j in schema.categories}):
         listed = [schema.categories[j] for schema in schemas if j in schema.categories]
         together = {category for some in listed for category in some}
-        same = all(some == listed[0] for some in listed)
-        categories[j] = listed[0] if same else tuple(sorted(together, key=lambda c: (str(type(c)), c)))
+        categories[j] = listed[0] if len(set(listed)) == 1 else tuple(sorted(together, key=lambda c: (str(type(c)), c)))
     categorical = {j for schema in schemas for j in schema.categorical}
     return replace(schemas[0], categorical=tuple(sorted(categorical)), categories=categories)
 

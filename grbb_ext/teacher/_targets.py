@@ -114,7 +114,18 @@ def sharpened(q: NDArray[np.float64], sharpen: float, hard: bool = False) -> NDA
     >>> sharpened(np.array([0.5, 0.75]), 2).tolist(), sharpened(np.array([[0.2, 0.4, 0.4]]), 1).tolist()
     ([0.5, 0.9], [[0.2, 0.4, 0.4]])
     """
-    return _binary(q, sharpen, hard) if q.ndim == 1 else _multiclass(q, sharpen, hard)
+    if q.ndim == 1:
+        if hard:
+            return np.asarray(np.sign(q - 0.5) * 0.5 + 0.5)  # an exact tie stays at one half
+        if sharpen > _LARGE_POWER:  # where powers vanish, their ratio does not
+            return np.asarray(expit(sharpen * logit(q)))
+        return np.asarray(q**sharpen / (q**sharpen + (1.0 - q) ** sharpen))
+    if hard:
+        return np.asarray(np.eye(q.shape[1])[q.argmax(axis=1)])
+    # Where every class is clipped to 0 nothing is known: the uniform distribution.
+    q = np.where(q.max(axis=1, keepdims=True) > 0, q, 1.0)
+    q = (q / q.max(axis=1, keepdims=True)) ** sharpen
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
 def tempered(q: NDArray[np.float64], powers: Sequence[float], shares: Sequence[float]) -> NDArray[np.float64]:
@@ -133,23 +144,6 @@ def tempered(q: NDArray[np.float64], powers: Sequence[float], shares: Sequence[f
     for power, share in zip(powers, shares, strict=True):
         mean += share * expit(power * score)
     return mean
-
-
-def _binary(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
-    if hard:
-        return np.asarray(np.sign(q - 0.5) * 0.5 + 0.5)  # an exact tie stays at one half
-    if sharpen > _LARGE_POWER:  # where powers vanish, their ratio does not
-        return np.asarray(expit(sharpen * logit(q)))
-    return np.asarray(q**sharpen / (q**sharpen + (1.0 - q) ** sharpen))
-
-
-def _multiclass(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
-    if hard:
-        return np.asarray(np.eye(q.shape[1])[q.argmax(axis=1)])
-    # Where every class is clipped to 0 nothing is known: the uniform distribution.
-    q = np.where(q.max(axis=1, keepdims=True) > 0, q, 1.0)
-    q = (q / q.max(axis=1, keepdims=True)) ** sharpen
-    return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
 def shifted(q: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
