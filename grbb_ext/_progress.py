@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 T = TypeVar("T")
@@ -166,3 +168,38 @@ def in_threads(
         return list(progress(map(work, todo), len(todo), description, verbose))
     with ThreadPoolExecutor(n_workers) as pool:
         return list(progress(pool.map(work, todo), len(todo), description, verbose))
+
+
+def over_rows(
+    work: Callable[[slice], NDArray[Any]], n_rows: int, size: int = ROWS_PER_BLOCK, **settings: Any
+) -> NDArray[Any]:
+    """Do `work` on blocks of rows, in threads, and return the results below each other.
+
+    Parameters
+    ----------
+    work : callable
+        Makes an array with a line for each row of a block.
+    n_rows : int
+        N.
+    size : int
+        Rows of a block.
+    **settings
+        As in :func:`in_threads`.
+
+    Examples
+    --------
+    >>> over_rows(lambda rows: np.full(rows.stop - rows.start, rows.stop), 5, 2, n_jobs=2).tolist()
+    [2, 2, 4, 4, 5]
+    """
+    blocks = row_blocks(n_rows, size)
+    if len(blocks) == 1:
+        return work(blocks[0])
+    like = work(slice(0, 1))
+    # Filled block by block: with a list of blocks, all rows would be in memory twice.
+    made = np.empty((n_rows, *like.shape[1:]), like.dtype)
+
+    def fill(block: slice) -> None:
+        made[block] = work(block)
+
+    in_threads(fill, blocks, **settings)
+    return made

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from grbb_ext._options import one_of
 from grbb_ext._progress import warn_caller
-from grbb_ext.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredErrorLoss
+from grbb_ext.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredErrorLoss, per_class
 from grbb_ext.table import check_magnitude
 
 LossName = Literal["auto", "logistic", "softmax", "squared_error"]
@@ -173,8 +174,7 @@ def read_labels(
     """
     if isinstance(y, Labels):
         return y
-    if loss not in get_args(LossName):
-        raise ValueError(f"loss must be 'auto', 'logistic', 'softmax' or 'squared_error', got {loss!r}.")
+    one_of(loss, get_args(LossName), "loss")
     if loss == "squared_error":
         numbers = read_numbers(y, name)
         labeled = np.flatnonzero(~np.isnan(numbers))
@@ -284,9 +284,8 @@ def class_weights(class_weight: ClassWeight, labels: Labels) -> NDArray[np.float
     if labels.classes is None:
         raise ValueError("class_weight is for classification; use sample_weight with squared error.")
     if isinstance(class_weight, str) and class_weight == "balanced":
-        one_hot = _per_class(labels.targets)
-        count = one_hot.sum(axis=0)
-        return np.asarray(one_hot.shape[0] / (count.size * np.maximum(count, 1.0)))
+        count = per_class(labels.targets).sum(axis=0)
+        return np.asarray(labels.labeled.size / (count.size * np.maximum(count, 1.0)))
     given: Any = class_weight  # a dict or a pandas Series
     if not hasattr(given, "items"):
         raise (ValueError if isinstance(given, str) else TypeError)(
@@ -313,11 +312,7 @@ def mixed_weight(targets: NDArray[np.floating[Any]], of_class: NDArray[np.float6
     >>> mixed_weight(np.array([0.0, 0.5, 1.0]), np.array([1.0, 3.0])).tolist()
     [1.0, 2.0, 3.0]
     """
-    return np.asarray(_per_class(targets) @ of_class)
-
-
-def _per_class(targets: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-    return np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets
+    return np.asarray(per_class(targets) @ of_class)
 
 
 def read_target(y: Any, name: str) -> NDArray[Any]:

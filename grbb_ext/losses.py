@@ -125,6 +125,17 @@ class SquaredErrorLoss(Loss):
         return H
 
 
+def per_class(probability: NDArray[Any]) -> NDArray[Any]:
+    """Return a column for each class, also of two.
+
+    Examples
+    --------
+    >>> per_class(np.array([0.0, 1.0])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return np.column_stack([1.0 - probability, probability]) if probability.ndim == 1 else probability
+
+
 def class_probabilities(raw_scores: ArrayLike) -> NDArray[np.float64]:
     """Return the probability of each class.
 
@@ -143,7 +154,4 @@ def class_probabilities(raw_scores: ArrayLike) -> NDArray[np.float64]:
     ([[0.5, 0.5]], [[0.25, 0.25, 0.25, 0.25]])
     """
     H = np.asarray(raw_scores, dtype=np.float64)
-    if H.ndim == 1:
-        probability = LogisticLoss().mean(H)
-        return np.column_stack([1.0 - probability, probability])
-    return SoftmaxLoss().mean(H).astype(np.float64, copy=False)
+    return per_class((LogisticLoss() if H.ndim == 1 else SoftmaxLoss()).mean(H))

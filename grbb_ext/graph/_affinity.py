@@ -67,7 +67,6 @@ def check_graph(graph: Any, n_rows: int | None = None) -> sp.csr_array:
     W.setdiag(0)
     W.eliminate_zeros()
     W.sum_duplicates()
-    W.sort_indices()
     if W.nnz:
         asymmetry = float(np.abs(W - W.T).max())
         if asymmetry > _ASYMMETRY_ALLOWED * W.data.max():
@@ -150,10 +149,8 @@ def reachable_rows(W: sp.csr_array, labeled: NDArray[np.intp]) -> tuple[NDArray[
     >>> reachable_rows(W, np.array([0]))[0].tolist()
     [True, True, False]
     """
-    n_components, component = connected_components(W, directed=False)
-    holds_label = np.zeros(n_components, dtype=bool)
-    holds_label[component[labeled]] = True
-    return holds_label[component], component.astype(np.intp)
+    component = connected_components(W, directed=False)[1].astype(np.intp)
+    return np.isin(component, component[labeled]), component
 
 
 Weights = Literal["self-tuning", "binary", "heat"]

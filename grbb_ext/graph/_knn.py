@@ -12,29 +12,7 @@ from numpy.typing import NDArray
 from grbb_ext._options import Spec, one_of, positive_int, positive_number
 from grbb_ext.graph._affinity import Weights, edge_weights
 from grbb_ext.graph._neighbors import Index, Method, nearest_neighbors
-from grbb_ext.table import DistanceSpace, Matrix, Scale, read_table
-
-
-def _row_hashes(X: Matrix) -> NDArray[np.uint64]:
-    """Hash rows exactly (integer arithmetic), so that equal rows always have equal hashes."""
-    multipliers = np.random.default_rng(0).integers(1, 2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
-    # x + 0.0 turns -0.0 into 0.0: the two are equal numbers with different bits.
-    if isinstance(X, sp.csr_array):
-        X = X.copy()
-        X.eliminate_zeros()
-        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
-        return np.asarray(sp.csr_array((_mix(bits), X.indices, X.indptr), shape=X.shape) @ multipliers)
-    hashes = np.zeros(X.shape[0], dtype=np.uint64)
-    for column, multiplier in zip(X.T, multipliers, strict=True):
-        hashes += _mix((column.astype(np.float64) + 0.0).view(np.uint64)) * multiplier
-    return hashes
-
-
-def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread the bits of a double (splitmix64): round numbers end in zeros, and sums of such products collide."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return bits ^ (bits >> np.uint64(31))
+from grbb_ext.table import DistanceSpace, Matrix, Scale, Table, read_table, row_keys
 
 
 def distinct_rows(X: Matrix) -> tuple[Index, Index]:
@@ -53,7 +31,7 @@ def distinct_rows(X: Matrix) -> tuple[Index, Index]:
     >>> first.tolist(), inverse.tolist()
     ([0, 1], [0, 1, 0, 1])
     """
-    return _first_and_inverse(_row_hashes(X))
+    return _first_and_inverse(np.array(row_keys(Table(X))))
 
 
 def _first_and_inverse(keys: NDArray[Any]) -> tuple[Index, Index]:
@@ -109,14 +87,12 @@ def spread_edges(
     several = members[copies[inverse[members]] > 1]
     group = inverse[several]
     position = np.arange(several.size) - np.searchsorted(group, group)
-    ring_rows, ring_columns = [rows], [columns]
-    for step in range(1, (n_neighbors + 1) // 2 + 1):
-        following = members[start[group] + (position + step) % copies[group]]
-        proper = following != several
-        ring_rows.append(several[proper])
-        ring_columns.append(following[proper])
-    rows, columns = np.concatenate(ring_rows), np.concatenate(ring_columns)
-    return rows, columns, np.concatenate([distance[edge], np.zeros(rows.size - edge.size)])
+    steps = np.arange(1, (n_neighbors + 1) // 2 + 1)[:, None]
+    following = members[start[group] + (position + steps) % copies[group]]
+    step, place = np.nonzero(following != several)
+    rows = np.concatenate([rows, several[place]])
+    columns = np.concatenate([columns, following[step, place]])
+    return rows, columns, np.concatenate([distance[edge], np.zeros(place.size)])
 
 
 @dataclass(frozen=True)

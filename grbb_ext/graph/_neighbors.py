@@ -28,14 +28,14 @@ _log = logging.getLogger("grbb_ext.graph")
 
 
 @contextmanager
-def _faiss_threads(n_jobs: int | None) -> Iterator[None]:
+def _faiss_threads(n_jobs: int | None) -> Iterator[Any]:
     """Give faiss its threads: it takes them from OpenMP, where a limit of BLAS counts too; others have theirs after."""
     import faiss
 
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(n_threads(n_jobs))
     try:
-        yield
+        yield faiss
     finally:
         faiss.omp_set_num_threads(before)
 
@@ -78,32 +78,27 @@ class FaissIndex:
         self._k, self._cosine, self._n_jobs = k, metric == "cosine", n_jobs
         # A power of 2, so that nothing is rounded: squares of very large or small numbers leave single precision.
         self._unit = 2.0 ** (int(np.frexp(np.abs(X).max())[1]) - 1)
-        with _faiss_threads(n_jobs):
-            self._train(self._single(X), recall_wanted)
+        with _faiss_threads(n_jobs) as faiss:
+            rows = self._single(X)
+            n_rows, n_columns = rows.shape
+            # Twice the root: fewer rows are looked at for the same recall, and k-means is still cheap.
+            self.n_cells = max(1, min(int(2 * np.sqrt(n_rows)), n_rows // _ROWS_PER_CELL))
+            self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_columns), n_columns, self.n_cells)
+            self._index.cp.niter = _KMEANS_STEPS
+            random = np.random.default_rng(0)
+            self._index.train(rows[random.choice(n_rows, min(n_rows, _ROWS_PER_CELL * self.n_cells), replace=False)])
+            self._index.add(rows)
 
-    def _train(self, rows: NDArray[np.float32], recall_wanted: float) -> None:
-        import faiss
-
-        k = self._k
-        n_rows, n_columns = rows.shape
-        # Twice the root: fewer rows are looked at for the same recall, and k-means is still cheap.
-        self.n_cells = max(1, min(int(2 * np.sqrt(n_rows)), n_rows // _ROWS_PER_CELL))
-        self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_columns), n_columns, self.n_cells)
-        self._index.cp.niter = _KMEANS_STEPS
-        random = np.random.default_rng(0)
-        self._index.train(rows[random.choice(n_rows, min(n_rows, _ROWS_PER_CELL * self.n_cells), replace=False)])
-        self._index.add(rows)
-
-        sample = rows[random.choice(n_rows, min(n_rows, _RECALL_SAMPLE), replace=False)]
-        _, truth = faiss.knn(sample, rows, k)
-        self.n_probed = 1
-        while True:
-            self._index.nprobe = self.n_probed
-            found = self._index.search(sample, k)[1]
-            self.recall = float((found[:, :, None] == truth[:, None, :]).any(axis=1).mean())
-            if self.n_probed == self.n_cells or self.recall >= recall_wanted:
-                break
-            self.n_probed = min(max(self.n_probed + 1, 5 * self.n_probed // 4), self.n_cells)
+            sample = rows[random.choice(n_rows, min(n_rows, _RECALL_SAMPLE), replace=False)]
+            _, truth = faiss.knn(sample, rows, k)
+            self.n_probed = 1
+            while True:
+                self._index.nprobe = self.n_probed
+                found = self._index.search(sample, k)[1]
+                self.recall = float((found[:, :, None] == truth[:, None, :]).any(axis=1).mean())
+                if self.n_probed == self.n_cells or self.recall >= recall_wanted:
+                    break
+                self.n_probed = min(max(self.n_probed + 1, 5 * self.n_probed // 4), self.n_cells)
         _log.info(
             "%d neighbours among %d rows by faiss: recall %.3f on %d of them, %d of %d cells probed.",
             *(k, n_rows, self.recall, sample.shape[0], self.n_probed, self.n_cells),
@@ -215,9 +210,7 @@ def _first_by_distance(
     n_candidates = min(n_candidates, n_nodes)
     found, distances = index.search(X[rows], n_candidates)
     left_out, margin = distances[:, -1] ** 2, np.zeros(rows.size)
-    settled = found[:, -1] < 0 if n_candidates < n_nodes else np.ones(rows.size, dtype=bool)
-    if n_candidates < n_nodes:
-        found, distances = found[:, :-1], distances[:, :-1]
+    settled = (found[:, -1] < 0) | (n_candidates == n_nodes)
     if index.mean is not None:
         # What centring leaves of the error of expanding |a - b|^2, a difference per neighbour removes.
         distances = _exact_distances(index.nodes, rows, found)
@@ -291,7 +284,6 @@ class NodeIndex:
         chosen = choose_method(nodes, metric, method)
         self.mean = nodes.mean(axis=0) if metric == "euclidean" and not sp.issparse(nodes) else None
         self.nodes = self._centered(nodes)
-        self._n_jobs = n_jobs
         self._faiss = FaissIndex(self.nodes, n_neighbors, metric, recall_wanted, n_jobs) if chosen == "faiss" else None
         self.precision = float(np.finfo(np.float32 if self._faiss is not None else self.nodes.dtype).eps)
         if self._faiss is not None:

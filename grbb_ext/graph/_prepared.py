@@ -210,11 +210,11 @@ class PreparedGraph:
     """
 
     n_rows: int
-    W: sp.csr_array | None = None
+    W: Matrix = None
     spec: KNNGraph | None = None
     table: Table | None = None
     space: DistanceSpace | None = None
-    points: Matrix | None = None
+    points: Matrix = None
     lists: NeighborLists | None = None
     n_jobs: int | None = None
     verbose: bool = False
@@ -225,7 +225,6 @@ class PreparedGraph:
         """Principal components, where they are fewer than the numbers of the table; else None."""
         if not isinstance(self.spec, TableGraph) or sp.issparse(self.points):
             return None
-        assert self.points is not None
         assert self.table is not None
         return self.points if self.points.shape[1] < self.table.numbers.shape[1] else None
 

@@ -50,10 +50,8 @@ def _as_array(column: Any, kind: str, where: str) -> NDArray[Any]:
     if isinstance(column, np.ndarray):
         values = column
     elif hasattr(column, "to_pylist"):  # pyarrow
-        if kind.startswith("dictionary<"):
-            values = np.fromiter(column.to_pylist(), dtype=object, count=len(column))
-        else:
-            values = column.to_numpy(zero_copy_only=False)
+        named = kind.startswith("dictionary<")
+        values = np.array(column.to_pylist(), dtype=object) if named else column.to_numpy(zero_copy_only=False)
     else:
         of_type = getattr(column.dtype, "kind", "")  # of pandas
         check_kind(of_type, where)
@@ -162,16 +160,11 @@ def check_codes(values: Matrix, j: int, known: tuple[Any, ...] | None, unseen: U
 
 
 def check_numbers(values: Matrix, where: Callable[[int], str]) -> None:
-    if _largest(values) <= _LARGEST:
-        return
-    columns = sp.csc_array(values) if sp.issparse(values) else values
-    for j in range(columns.shape[1]):
-        if np.isinf(_largest(columns[:, [j]])):
-            raise ValueError(
-                f"{where(j)} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite "
-                "one."
-            )
-        check_magnitude(columns[:, [j]], where(j))
+    """Refuse infinite and too large numbers, and name their column."""
+    if _largest(values) > _LARGEST:
+        columns = sp.csc_array(values) if sp.issparse(values) else values
+        for j in range(columns.shape[1]):
+            check_magnitude(columns[:, [j]], where(j))
 
 
 def _largest(values: Matrix) -> float:
@@ -198,6 +191,10 @@ def check_magnitude(values: Any, what: str) -> None:
     ValueError: X holds numbers as large as 1e+300; boosters compute in single precision, up to 3.4e+38. ...
     """
     largest = _largest(values)
+    if np.isinf(largest):
+        raise ValueError(
+            f"{what} holds infinite values: infinity is no number. Replace it by NaN (missing) or by a finite one."
+        )
     if largest > _LARGEST:
         raise ValueError(_too_large(what, largest))
 
@@ -240,11 +237,9 @@ def read_column(
     if not (hasattr(values, "to_numpy") or hasattr(values, "to_pylist")):
         array = np.asarray(values)
         values = np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
-    read = as_numbers_or_categories(values, False, label)
+    read = as_numbers_or_categories(values, categories is not None, label)
     if isinstance(read, Categories):
         return known_codes(read, categories, unseen, label)
     numbers = read.astype(np.float64)
-    if categories is None:
-        check_numbers(numbers[:, None], lambda j: label)
-        return numbers
-    return known_codes(_categories(numbers), categories, unseen, label)
+    check_magnitude(numbers, label)
+    return numbers

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,8 +68,8 @@ class NormalScores:
         return columns.T
 
     @cached_property
-    def _grids(self) -> list[_EvenGrid | None]:
-        return [None if self._exact else _EvenGrid.of(values, ranks) for values, ranks in self._knots]
+    def _grids(self) -> list[Callable[[NDArray[np.floating]], NDArray[np.floating]] | None]:
+        return [None if self._exact else _even_grid(*knots) for knots in self._knots]
 
     def __getstate__(self) -> dict[str, Any]:
         # Grids are large, and soon made again.
@@ -86,45 +87,40 @@ def _knots(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[n
     return values.astype(np.float64), np.asarray(ndtri(share))
 
 
-class _EvenGrid(NamedTuple):
-    """A function that is linear between the points of an even grid, and constant beyond."""
+def _even_grid(
+    values: NDArray[np.float64], scores: NDArray[np.float64]
+) -> Callable[[NDArray[np.floating]], NDArray[np.floating]] | None:
+    """Return a function that interpolates scores on an even grid, constant beyond it, in the precision of a column.
 
-    first: float
-    per_unit: float
-    at: NDArray[np.float64]
-    step: NDArray[np.float64]
+    None where it would be off by more than 0.005 on average: for a column with a tail so long that most of its values
+    lie in a few steps.
 
-    @classmethod
-    def of(cls, values: NDArray[np.float64], scores: NDArray[np.float64]) -> _EvenGrid | None:
-        """Return the grid that interpolates these scores, or None where it would be off by more than 0.005 on average.
+    Examples
+    --------
+    >>> _even_grid(np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.0, 1.0]))(np.array([-9.0, 0.5, 9.0])).tolist()
+    [-1.0, -0.5, 1.0]
+    >>> _even_grid(np.array([0.0, 1.0, 1e9]), np.array([-1.0, 0.0, 1.0])) is None
+    True
+    """
+    first, width = float(values[0]), float(values[-1] - values[0])
+    if not _NARROWEST < width < _WIDEST:
+        return None
+    grid = np.linspace(values[0], values[-1], _GRID + 1)
+    at = np.interp(grid, values, scores)
+    if np.abs(np.interp(values, grid, at) - scores).mean() > _SAME_SCORE:
+        return None
+    step = np.append(np.diff(at), 0.0)
 
-        That is the case for a column with a tail so long that most of its values lie in a few steps.
-
-        Examples
-        --------
-        >>> _EvenGrid.of(np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.0, 1.0]))(np.array([-9.0, 0.5, 9.0])).tolist()
-        [-1.0, -0.5, 1.0]
-        >>> _EvenGrid.of(np.array([0.0, 1.0, 1e9]), np.array([-1.0, 0.0, 1.0])) is None
-        True
-        """
-        width = float(values[-1] - values[0])
-        if not _NARROWEST < width < _WIDEST:
-            return None
-        grid = np.linspace(values[0], values[-1], _GRID + 1)
-        at = np.interp(grid, values, scores)
-        if np.abs(np.interp(values, grid, at) - scores).mean() > _SAME_SCORE:
-            return None
-        return cls(float(values[0]), _GRID / width, at, np.append(np.diff(at), 0.0))
-
-    def __call__(self, column: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the function of each number, in its precision."""
+    def interpolated(column: NDArray[np.floating]) -> NDArray[np.floating]:
         with np.errstate(over="ignore"):  # far beyond the grid is beyond it
-            place = np.clip((column - column.dtype.type(self.first)) * column.dtype.type(self.per_unit), 0.0, _GRID)
+            place = np.clip((column - column.dtype.type(first)) * column.dtype.type(_GRID / width), 0.0, _GRID)
         cell = place.astype(np.int32)
         place -= cell
-        place *= self.step.astype(column.dtype)[cell]
-        place += self.at.astype(column.dtype)[cell]
+        place *= step.astype(column.dtype)[cell]
+        place += at.astype(column.dtype)[cell]
         return np.asarray(place)
+
+    return interpolated
 
 
 # The covariance of more columns is not formed.
@@ -204,11 +200,6 @@ class PrincipalComponents:
         factor = np.zeros_like(kept)
         factor[some] = kept[some] ** -0.25 * np.sqrt(1.0 - noise / kept[some])
         return cls(scores, mean, (pca.components_[:-1] * factor[:, None]).T.astype(X.dtype))
-
-    @property
-    def changes_rows(self) -> bool:
-        """Whether anything is done at all."""
-        return self.scores is not None or self.mean is not None
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return columns for distances of any rows, in the type of X: shape (M, c), or X itself."""

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._progress import ROWS_PER_BLOCK, in_threads, row_blocks, warn_caller
+from grbb_ext._options import one_of
+from grbb_ext._progress import over_rows, row_blocks, warn_caller
 from grbb_ext.table._components import NormalScores, PrincipalComponents
 from grbb_ext.table._table import Index, Matrix, Table, sampled, without_missing
 
@@ -110,17 +111,14 @@ class DistanceSpace:
         -------
         DistanceSpace
         """
-        if scale not in ("auto", "standard", None):
-            raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
-        if categories not in ("always", "only without numbers"):
-            raise ValueError(f"categories must be 'always' or 'only without numbers', got {categories!r}.")
+        one_of(scale, ("auto", "standard", None), "scale")
+        one_of(categories, ("always", "only without numbers"), "categories")
         beside = categories == "always"
         numbers = _numbers(table, beside)
         if warn_missing:
             _warn_missing(numbers)
-        levels = [np.unique(codes[codes >= 0] if beside else codes) for codes in table.codes.T]
-        if not beside and numbers.shape[1]:
-            levels = []
+        counted = beside or not numbers.shape[1]
+        levels = [np.unique(codes[codes >= 0] if beside else codes) for codes in table.codes.T if counted]
         if beside and levels and scale is not None:
             scale = "standard"
         medians = None if sp.issparse(numbers) else _medians(numbers)
@@ -147,18 +145,11 @@ class DistanceSpace:
         -------
         ndarray or csr_array of shape (N, number of columns)
         """
-        if table.n_rows <= ROWS_PER_BLOCK or not self.components.changes_rows:
+        if self.components.scores is None and self.components.mean is None:
             return self._points(table)
         # Block by block: scaled columns of all rows, with scores beside them, would be the largest thing in memory.
-        like = self._points(table.take(slice(1)))
-        points = np.empty((table.n_rows, like.shape[1]), dtype=like.dtype)
-
-        def fill(block: slice) -> None:
-            points[block] = self._points(table.take(block))
-
-        blocks = row_blocks(table.n_rows)
-        in_threads(fill, blocks, n_jobs=n_jobs, description="columns for distances", verbose=verbose)
-        return points
+        settings: dict[str, Any] = {"n_jobs": n_jobs, "description": "columns for distances", "verbose": verbose}
+        return over_rows(lambda block: self._points(table.take(block)), table.n_rows, **settings)
 
     def _points(self, table: Table) -> Matrix:
         return self.components(self._joined(self._columns(table), table))
@@ -168,11 +159,10 @@ class DistanceSpace:
         if self.levels and not self.beside:
             return np.hstack([block.toarray() for block in self._one_hot(table)])
         numbers = _numbers(table, self.beside)
-        if sp.issparse(numbers):
-            filled = without_missing(numbers)
-            return filled if self.medians is None else filled.toarray()
         if self.medians is None:
-            return sp.csr_array(np.where(np.isnan(numbers), 0.0, numbers))
+            return without_missing(sp.csr_array(numbers))
+        if sp.issparse(numbers):
+            return without_missing(numbers).toarray()
         missing = np.isnan(numbers)
         return np.where(missing, self.medians.astype(numbers.dtype), numbers) if missing.any() else numbers
 

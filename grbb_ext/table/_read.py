@@ -96,12 +96,13 @@ def read_table(
     def where(j: int) -> str:
         return f"Column {source.labels[j] if source.labels else j} of {name}"
 
+    categories: dict[int, tuple[Any, ...]] = {}
     if source.matrix is None:
-        values, found = _read_columns(source, listed, schema, unseen, where)
+        values, categories = _read_columns(source, listed, schema, unseen, where)
     else:
         check_kind(source.matrix.dtype.kind, where(0))
         values = source.matrix if source.matrix.dtype in (np.float32, np.float64) else source.matrix.astype(np.float64)
-        found = schema or Schema(tuple(sorted(listed)), {}, None, values.shape[1])
+    found = schema or Schema(tuple(sorted(listed | set(categories))), categories, source.names, source.shape[1])
     if missing is not None:
         found = replace(found, missing=missing)
     if not np.isnan(found.missing):
@@ -267,7 +268,7 @@ def _listed(categorical: Any, source: _Source) -> set[int]:
 
 def _read_columns(
     source: _Source, listed: set[int], schema: Schema | None, unseen: Unseen, where: Callable[[int], str]
-) -> tuple[NDArray[np.float64], Schema]:
+) -> tuple[NDArray[np.float64], dict[int, tuple[Any, ...]]]:
     values = np.empty(source.shape, order="F")
     categories: dict[int, tuple[Any, ...]] = {}
     for j, column in enumerate(source.columns):
@@ -281,9 +282,7 @@ def _read_columns(
             if not known:
                 raise ValueError(f"{where(j)} is categorical and has no category. Drop it.")
         values[:, j] = known_codes(read, known, unseen, where(j))
-    positions = tuple(sorted(set(categories) | listed))
-    found = schema or Schema(positions, categories, source.names, source.shape[1])
-    return np.ascontiguousarray(values), found
+    return np.ascontiguousarray(values), categories
 
 
 def listed_categories(X: Any) -> dict[int, tuple[Any, ...]]:

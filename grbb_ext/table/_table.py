@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -152,12 +152,12 @@ class Table:
         import pandas as pd
 
         columns = {}
+        codes = dict(zip(schema.categorical, self.codes.T, strict=True))
         for j, name in enumerate(schema.names or range(self.n_columns)):
-            column = self.values[:, j]
             if j in schema.categories:
-                codes = np.where(np.isnan(column), -1, column).astype(np.intp)
-                column = pd.Categorical.from_codes(codes, list(schema.categories[j]))
-            columns[name] = column
+                columns[name] = pd.Categorical.from_codes(codes[j], list(schema.categories[j]))
+            else:
+                columns[name] = self.values[:, j]
         return pd.DataFrame(columns)
 
 
@@ -250,16 +250,13 @@ def join_schemas(schemas: Sequence[Schema]) -> Schema:
     >>> join_schemas(parts).categories
     {1: ('a', 'b', 'c')}
     """
-    first = schemas[0]
-    if all(schema == first for schema in schemas):
-        return first
     categories = {}
     for j in sorted({j for schema in schemas for j in schema.categories}):
         listed = [schema.categories[j] for schema in schemas if j in schema.categories]
-        together = dict.fromkeys(category for some in listed for category in some)
-        same = all(some == listed[0] for some in listed)
-        categories[j] = listed[0] if same else tuple(sorted(together, key=lambda c: (str(type(c)), c)))
-    return Schema(tuple(sorted({j for s in schemas for j in s.categorical})), categories, first.names, first.n_columns)
+        together = {category for some in listed for category in some}
+        categories[j] = listed[0] if len(set(listed)) == 1 else tuple(sorted(together, key=lambda c: (str(type(c)), c)))
+    categorical = {j for schema in schemas for j in schema.categorical}
+    return replace(schemas[0], categorical=tuple(sorted(categorical)), categories=categories)
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from math import comb
 
@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext._show import Shown
-from grbb_ext.losses import Loss, SquaredErrorLoss
-from grbb_ext.teacher._targets import one_hot, sharpened
+from grbb_ext.losses import Loss, SquaredErrorLoss, per_class
+from grbb_ext.teacher._targets import sharpened
 
 Floats = NDArray[np.float64]
 
-_HEADER = ("expert", "log-likelihood", "weight")
 _MOST_SHOWN = 10  # shares of classes
 
 # A held-out probability counts as at least this: one surprise is no proof.
@@ -97,7 +96,7 @@ class Evidence(Shown):
         if self.class_shares is not None:
             listed = ", ".join(f"{share:.2f}" for share in self.class_shares[:_MOST_SHOWN])
             below += f" Classes moved to the shares {listed}{', ...' * (len(self.class_shares) > _MOST_SHOWN)}."
-        return _HEADER, rows, below
+        return ("expert", "log-likelihood", "weight"), rows, below
 
 
 def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpen: float | str = "auto") -> Evidence:
@@ -145,8 +144,7 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
     n, names = int(known.sum()), tuple(held_out)
     fixed = 1.0 if isinstance(sharpen, str) else float(sharpen)
     if not n:
-        prior = _prior(names)
-        return Evidence(names, (None,) * len(names), prior, 0, (fixed,), (1.0,))
+        return Evidence(names, (None,) * len(names), _prior(names), 0, (fixed,))
     points = simplex(len(names))
     if isinstance(loss, SquaredErrorLoss):
         fitted = np.einsum("pe,en->pn", points, predicted)
@@ -157,12 +155,12 @@ def weigh(held_out: Mapping[str, Floats], targets: Floats, loss: Loss, *, sharpe
     of_label = np.clip(_of_label(predicted, targets), _FLOOR, 1.0 - _FLOOR)
     weight = _normalized(_COUNTS * np.log(points @ of_label).sum(axis=1)) @ points
     means = np.log(of_label).mean(axis=1)
-    powers: tuple[float, ...] = (fixed,)
-    shares: tuple[float, ...] = (1.0,)
-    if isinstance(sharpen, str):
-        mixed = np.clip(np.tensordot(weight, predicted, axes=1), 0.0, 1.0)  # 1 but for rounding has no power
-        powers, shares = _posterior_powers(mixed, targets)
-    return Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n, powers, shares)
+    evidence = Evidence(names, tuple(means.tolist()), tuple(weight.tolist()), n, (fixed,))
+    if not isinstance(sharpen, str):
+        return evidence
+    mixed = np.clip(np.tensordot(weight, predicted, axes=1), 0.0, 1.0)  # 1 but for rounding has no power
+    powers, shares = _posterior_powers(mixed, targets)
+    return replace(evidence, powers=powers, shares=shares)
 
 
 def _prior(names: tuple[str, ...]) -> tuple[float, ...]:
@@ -193,7 +191,7 @@ def _held(targets: Floats, loss: Loss) -> NDArray[np.bool_]:
     """Tell which labels can be held out: not the only one of its class, which nothing else could have taught."""
     if isinstance(loss, SquaredErrorLoss):
         return np.ones(targets.shape[0], dtype=bool)
-    is_class = one_hot(targets)
+    is_class = per_class(targets)
     return np.asarray((is_class * is_class.sum(axis=0)).sum(axis=1) > 1)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.tree import ExtraTreeRegressor
 
-from grbb_ext._progress import in_threads, row_blocks
+from grbb_ext._progress import in_threads, over_rows
 from grbb_ext.labels import Labels
 from grbb_ext.table import DistanceSpace, Matrix, Table
 from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, fixed_order
@@ -115,9 +115,9 @@ class ForestExpert:
         for _, left, predicted in grown:
             total[left] += predicted.reshape(left.size, *y.shape[1:])
             count[left] += 1
-        held_out = np.full(targets.shape, np.nan)
-        counted = count > 0
-        held_out[order[counted]] = (total[counted].T / count[counted]).T
+        held_out = np.empty(targets.shape)
+        with np.errstate(invalid="ignore"):  # 0 / 0 for a row that no tree has left out
+            held_out[order] = (total.T / count).T
         return cls(tuple(tree for tree, *_ in grown), held_out, space)
 
     def predict(
@@ -145,18 +145,16 @@ class ForestExpert:
         -------
         ndarray of shape (R,) or (R, K)
         """
-        predicted = np.empty((table.n_rows, *self.held_out.shape[1:]))
 
-        def fill(block: slice) -> None:
+        def block_of(block: slice) -> NDArray[np.float64]:
             # Side by side for a block at a time: a copy of all columns would be the largest thing in memory.
             rows = _columns(table.take(block), self.space, None if points is None else points[block])
             rows = rows.astype(np.float32)
             # The tree within: checks of the estimator around it take as long as a few thousand rows.
             total = sum(tree.tree_.predict(rows) for tree in self.trees) / len(self.trees)
-            predicted[block] = total.reshape(predicted[block].shape)
+            return np.asarray(total).reshape(-1, *self.held_out.shape[1:])
 
-        in_threads(fill, row_blocks(table.n_rows), n_jobs=n_jobs, description="forest: all rows", verbose=verbose)
-        return predicted
+        return over_rows(block_of, table.n_rows, n_jobs=n_jobs, description="forest: all rows", verbose=verbose)
 
 
 def n_trees(n_outputs: int) -> int:

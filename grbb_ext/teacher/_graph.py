@@ -24,6 +24,7 @@ from grbb_ext.graph import (
     edge_weights,
 )
 from grbb_ext.labels import Labels
+from grbb_ext.losses import per_class
 from grbb_ext.propagation import (
     NodePropagation,
     Nodes,
@@ -106,11 +107,6 @@ class GraphNodes(Nodes):
         k = min(self.spec.n_found, self.points.shape[0])
         return NodeIndex(self.points, k, self.spec.metric, self.spec.method, self.n_jobs)
 
-    @cached_property
-    def _is_free(self) -> NDArray[np.bool_]:
-        """Which nodes have a prediction, and no label."""
-        return ~np.isin(np.arange(self.operator.n_rows), self.operator.labeled)
-
     def nearest(self, table: Table) -> tuple[Index, NDArray[np.float32]]:
         """Find the nodes of any rows, with the precision of :func:`hang`; see :meth:`Nodes.nearest`."""
         nodes, weight = self.weigh(self.space(table), table)
@@ -144,7 +140,7 @@ class GraphNodes(Nodes):
         weight /= weight.sum(axis=1, keepdims=True)
         # Distances of a search may miss 0 by rounding.
         same = np.asarray((points != self.points[nodes[:, 0]]).sum(axis=1)).ravel() == 0
-        equal = (distance == distance[:, :1]) & same[:, None] & self._is_free[nodes]
+        equal = (distance == distance[:, :1]) & same[:, None] & ~np.isin(nodes, self.operator.labeled)
         found = equal.any(axis=1)
         weight[found] = equal[found] / equal[found].sum(axis=1, keepdims=True)
         return nodes, weight
@@ -153,7 +149,6 @@ class GraphNodes(Nodes):
         """Return Z of all rows, of shape (N, M) in float32, block by block: a node has weight 1 on itself."""
         table, points, n_nodes = prepared.table, prepared.points, nodes.size
         assert table is not None
-        assert points is not None
         number = np.full(prepared.n_rows, -1, dtype=np.int32)
         number[nodes] = np.arange(n_nodes)
 
@@ -249,11 +244,10 @@ class Spread:
     def expert(self, labels: Labels) -> tuple[GraphExpert, NDArray[np.float64]]:
         """Return what teaches, and its predictions of all rows."""
         values, mean = centered_labels(labels.targets, labels.loss)
-        known = (
-            self.refinement if self.refinement is not None and self.refinement.propagation is self.operator else None
-        )
-        extended = self.operator.extend(values) if known is None else known.extended
-        held_out = left_out(self.operator, labels) if known is None else known.held_out
+        if self.refinement is not None and self.refinement.propagation is self.operator:
+            extended, held_out = self.refinement.extended, self.refinement.held_out
+        else:
+            extended, held_out = self.operator.extend(values), left_out(self.operator, labels)
         on_nodes = extended if self.nodes is None else extended[self.nodes]
         return GraphExpert(on_nodes, mean, labels, held_out, self.hung), finish_targets(extended, mean, labels.loss)
 
@@ -410,7 +404,6 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
     hung, learned, plain_targets, held_out = _passes(on_nodes, labels_on_nodes, rows, spec, smooth, random)
     operator, plain = hung.operator, on_nodes.W
     assert isinstance(operator, SmoothPropagation)
-    assert plain is not None
     assert on_nodes.lists is not None
     edges_kept = (plain.sign() * learned.sign()).nnz / max(1, plain.nnz)
     if prepared.lists is None:
@@ -503,9 +496,7 @@ def _sample(labels: Labels, size: int, random: np.random.Generator) -> NDArray[n
     """Return all rows, or the labelled ones and as many others as `size` allows; ascending."""
     if labels.n_rows <= size:
         return np.arange(labels.n_rows)
-    is_unlabeled = np.ones(labels.n_rows, dtype=bool)
-    is_unlabeled[labels.labeled] = False
-    unlabeled = np.flatnonzero(is_unlabeled)
+    unlabeled = np.setdiff1d(np.arange(labels.n_rows), labels.labeled)
     n_others = min(unlabeled.size, max(size - labels.labeled.size, size // 2))
     return np.sort(np.concatenate([labels.labeled, random.choice(unlabeled, n_others, replace=False)]))
 
@@ -533,6 +524,4 @@ def _agreement(a: NDArray[np.float64], b: NDArray[np.float64], *, classes: bool)
         return 1.0
     if not classes:
         return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 1.0
-    if a.ndim == 1:
-        return float(np.mean((a > 0.5) == (b > 0.5)))
-    return float(np.mean(a.argmax(axis=1) == b.argmax(axis=1)))
+    return float(np.mean(per_class(a).argmax(axis=1) == per_class(b).argmax(axis=1)))

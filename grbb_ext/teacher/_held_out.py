@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 
-from grbb_ext._progress import in_threads, row_blocks
+from grbb_ext._progress import over_rows
 from grbb_ext.labels import Labels, plain_array
+from grbb_ext.losses import per_class
 from grbb_ext.table import Table, row_keys
 
 Floats = NDArray[np.float64]
@@ -62,7 +63,7 @@ def folds(targets: Floats, n_folds: int | None = None) -> Index:
     n_folds = min(n, n_folds or (_FEWER_FOLDS if many or n > MOST_LABELS // 10 else _FOLDS))
     if targets.ndim == 1 and not np.isin(targets, (0.0, 1.0)).all():
         return np.arange(n) % n_folds if n > 1 else np.full(n, -1)
-    classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
+    classes = per_class(targets).argmax(axis=1)
     fold, dealt = np.full(n, -1), 0
     for k in np.unique(classes):
         members = np.flatnonzero(classes == k)
@@ -72,25 +73,23 @@ def folds(targets: Floats, n_folds: int | None = None) -> Index:
     return fold
 
 
-def cross_fitted(fold: Index, predict: Callable[[Index, Index], Floats]) -> Floats:
+def cross_fitted(targets: Floats, predict: Callable[[Index, Index], Floats], n_folds: int | None = None) -> Floats:
     """Return held-out predictions; NaN for labels in no fold.
 
     Parameters
     ----------
-    fold : ndarray of int of shape (n,)
-        The fold of each label, see :func:`folds`.
+    targets : ndarray of shape (n,) or (n, K)
+        0/1, one-hot, or values.
     predict : callable
         Given the labels to learn from and those to predict, by position, returns predictions of the latter.
+    n_folds : int or None, default=None
+        As in :func:`folds`.
     """
-    held_out: Floats | None = None
-    for k in range(int(fold.max(initial=-1)) + 1):
-        test = np.flatnonzero(fold == k)
-        if test.size:
-            predicted = predict(np.flatnonzero(fold != k), test)
-            if held_out is None:
-                held_out = np.full((fold.size, *predicted.shape[1:]), np.nan)
-            held_out[test] = predicted
-    return np.full(fold.size, np.nan) if held_out is None else held_out
+    held_out = np.full(targets.shape, np.nan)
+    fold = folds(targets, n_folds)
+    for k in np.unique(fold[fold >= 0]):
+        held_out[fold == k] = predict(np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+    return held_out
 
 
 @dataclass(frozen=True)
@@ -161,20 +160,15 @@ class EstimatorExpert:
         def predict(train: Index, test: Index) -> Floats:
             return _predicted(fitted(order[train]), rows.take(order[test]), labels)
 
-        held_out = np.full(labels.targets.shape, np.nan)
-        fold = folds(labels.targets[order], _FOLDS_OF_ESTIMATORS)
-        if (fold >= 0).any():
-            held_out[order] = cross_fitted(fold, predict)
+        held_out = np.empty(labels.targets.shape)
+        held_out[order] = cross_fitted(labels.targets[order], predict, _FOLDS_OF_ESTIMATORS)
         return cls(name, fitted(order), labels, held_out)
 
     def predict(self, table: Table, *, n_jobs: int | None = 1, verbose: bool = False) -> Floats:
         """Predict the targets of any rows, block by block: probabilities, or values for regression."""
-        blocks = row_blocks(table.n_rows)
         # A user's model may not bear threads, and brings its own.
         settings: dict[str, Any] = {"n_jobs": 1, "description": self.name, "verbose": verbose}
-        return np.concatenate(
-            in_threads(lambda block: _predicted(self.model, table.take(block), self.labels), blocks, **settings)
-        )
+        return over_rows(lambda block: _predicted(self.model, table.take(block), self.labels), table.n_rows, **settings)
 
 
 def check_estimator(estimator: Any) -> str:
@@ -192,7 +186,7 @@ def check_estimator(estimator: Any) -> str:
 def _predicted(model: Any, table: Table, labels: Labels) -> Floats:
     X = table.native()
     if labels.classes is None:
-        if is_classifier(model) or not (is_regressor(model) or hasattr(model, "predict")):
+        if is_classifier(model) or not hasattr(model, "predict"):
             raise TypeError(f"For regression an expert has to predict values; {type(model).__name__} is a classifier.")
         return np.asarray(model.predict(X), dtype=np.float64)
     if not hasattr(model, "predict_proba"):

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 
-from grbb_ext._progress import in_threads, row_blocks
+from grbb_ext._progress import over_rows
 from grbb_ext.labels import Labels
-from grbb_ext.losses import SquaredErrorLoss
+from grbb_ext.losses import SquaredErrorLoss, per_class
 from grbb_ext.table import DistanceSpace, Matrix, Table
-from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, cross_fitted, fixed_order, folds
+from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, cross_fitted, fixed_order
 
 Floats = NDArray[np.float64]
 
@@ -104,17 +104,19 @@ class LinearExpert:
         kept = size > 1e-9 * max(float(size[0]), np.finfo(np.float64).tiny)
         directions = directions[kept][: _FEW_DIRECTIONS if labels.n_outputs > MOST_OUTPUTS else None].T
         Z, values = X @ directions, isinstance(labels.loss, SquaredErrorLoss)
+        known, y = Z[drawn], targets[drawn]
+
+        def predicted(train: NDArray[np.intp], test: NDArray[np.intp]) -> Floats:
+            w, b = _logistic(known[train], y[train])
+            return _probabilities(known[test] @ w + b)
+
         if values:
-            w, b, held_out = _ridge(Z[drawn], targets[drawn])
-            every = Z @ w + b
-            every[drawn] = held_out
+            w, b, left_out = _ridge(known, y)
         else:
-            w, b = _logistic(Z[drawn], targets[drawn])
-            every = _probabilities(Z @ w + b)
-            every[drawn] = cross_fitted(
-                folds(targets[drawn]), lambda train, test: _held_out_of(Z[drawn], targets[drawn], train, test)
-            )
-        return cls(space, center, factor * directions @ w, np.asarray(b), every, values)
+            (w, b), left_out = _logistic(known, y), cross_fitted(y, predicted)
+        held_out = Z @ w + b if values else _probabilities(Z @ w + b)
+        held_out[drawn] = left_out
+        return cls(space, center, factor * directions @ w, np.asarray(b), held_out, values)
 
     def predict(self, table: Table, *, n_jobs: int | None = 1, verbose: bool = False) -> Floats:
         """Predict the targets of any rows: probabilities, or values for regression.
@@ -138,24 +140,16 @@ class LinearExpert:
             scores = np.asarray(points @ self.coefficients) + (self.intercept - self.center @ self.coefficients)
             return scores if self.values else _probabilities(scores)
 
-        blocks = row_blocks(table.n_rows)
-        return np.concatenate(
-            in_threads(block_of, blocks, n_jobs=n_jobs, description="linear model: all rows", verbose=verbose)
-        )
+        return over_rows(block_of, table.n_rows, n_jobs=n_jobs, description="linear model: all rows", verbose=verbose)
 
 
 def _probabilities(scores: Floats) -> Floats:
     return np.asarray(expit(scores) if scores.ndim == 1 else softmax(scores, axis=1))
 
 
-def _held_out_of(Z: Floats, targets: Floats, train: NDArray[np.intp], test: NDArray[np.intp]) -> Floats:
-    w, b = _logistic(Z[train], targets[train])
-    return _probabilities(Z[test] @ w + b)
-
-
 def _logistic(Z: Floats, targets: Floats) -> tuple[Floats, Any]:
     """Return coefficients and intercepts; a class without a label gets a probability next to 0."""
-    classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
+    classes = per_class(targets).argmax(axis=1)
     seen = np.unique(classes)
     n_outputs = 1 if targets.ndim == 1 else targets.shape[1]
     if seen.size == 1 or Z.shape[1] == 0:

@@ -11,8 +11,8 @@ from scipy.special import softmax
 from sklearn.metrics import pairwise_distances
 
 from grbb_ext.labels import Labels
+from grbb_ext.losses import per_class
 from grbb_ext.table import DistanceSpace, Table
-from grbb_ext.teacher._targets import one_hot
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def shares_of_labels(labels: Labels) -> Floats:
     >>> shares_of_labels(read_labels([0, 1, 1, 1, -1])).tolist()
     [0.25, 0.75]
     """
-    return np.asarray(np.maximum(one_hot(labels.targets).mean(axis=0), 1e-6))
+    return np.asarray(np.maximum(per_class(labels.targets).mean(axis=0), 1e-6))
 
 
 def ratio_to_labels(shares: Floats, labels: Labels) -> Floats:
@@ -93,7 +93,7 @@ def ratio_to_labels(shares: Floats, labels: Labels) -> Floats:
     >>> ratio_to_labels(np.array([0.2, 0.3, 0.5]), read_labels([0, 1, 1, 1], classes=[0, 1, 2])).round(6).tolist()
     [0.8, 0.4, 1.0]
     """
-    return np.where(one_hot(labels.targets).any(axis=0), shares / shares_of_labels(labels), 1.0)
+    return np.where(per_class(labels.targets).any(axis=0), shares / shares_of_labels(labels), 1.0)
 
 
 def matched_shares(table: Table, labels: Labels) -> Floats:
@@ -131,18 +131,17 @@ def matched_shares(table: Table, labels: Labels) -> Floats:
     >>> matched_shares(read_table(x[:, None]), read_labels(y)).round(2).tolist()
     [0.79, 0.21]
     """
-    is_class, own = one_hot(labels.targets), shares_of_labels(labels)
+    is_class, own = per_class(labels.targets), shares_of_labels(labels)
     seen = np.flatnonzero(is_class.any(axis=0))
-    others = np.ones(table.n_rows, dtype=bool)
-    others[labels.labeled] = False
-    if not others.any():
+    others = np.setdiff1d(np.arange(table.n_rows), labels.labeled)
+    if not others.size:
         return own
     space = DistanceSpace.fit(table.sampled(), scale="standard", normal_scores=True, warn_missing=False)
     chosen = _some(np.arange(labels.labeled.size))
     points = space(table.take(labels.labeled[chosen]), 1)
     of_class = is_class[chosen][:, seen]
     mean_of = of_class / np.maximum(of_class.sum(axis=0), 1.0)
-    to_others = pairwise_distances(points, space(table.take(_some(np.flatnonzero(others))), 1))
+    to_others = pairwise_distances(points, space(table.take(_some(others)), 1))
     b = mean_of.T @ to_others.mean(axis=1)
     A = mean_of.T @ pairwise_distances(points) @ mean_of
     # A label has no distance to itself; the only one of its class is as far from others as those of all classes are.
@@ -169,7 +168,7 @@ def _by_class(table: Table | None, labels: Labels) -> bool:
     """Tell whether labels look drawn by class: as many of each, and enough to say what a class looks like."""
     if table is None or labels.classes is None or labels.labeled.size == labels.n_rows:
         return False
-    n_labels = one_hot(labels.targets).sum(axis=0)
+    n_labels = per_class(labels.targets).sum(axis=0)
     return bool(n_labels.min() >= _FEWEST_LABELS and n_labels.min() == n_labels.max())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from grbb_ext.losses import Loss, SquaredErrorLoss
+from grbb_ext.losses import Loss, SquaredErrorLoss, per_class
 from grbb_ext.propagation import Propagation
 
 _LARGE_POWER = 50.0
@@ -82,7 +82,6 @@ def centered_labels(
     mean = coded.mean(axis=0)
     with np.errstate(divide="ignore"):
         mean = mean * np.maximum(0.0, 1.0 - 4.0 / (coded.shape[0] * mean**2))
-    mean = np.where(np.isfinite(mean), mean, 0.0)
     return coded - mean, mean
 
 
@@ -115,7 +114,18 @@ def sharpened(q: NDArray[np.float64], sharpen: float, hard: bool = False) -> NDA
     >>> sharpened(np.array([0.5, 0.75]), 2).tolist(), sharpened(np.array([[0.2, 0.4, 0.4]]), 1).tolist()
     ([0.5, 0.9], [[0.2, 0.4, 0.4]])
     """
-    return _binary(q, sharpen, hard) if q.ndim == 1 else _multiclass(q, sharpen, hard)
+    if q.ndim == 1:
+        if hard:
+            return np.asarray(np.sign(q - 0.5) * 0.5 + 0.5)  # an exact tie stays at one half
+        if sharpen > _LARGE_POWER:  # where powers vanish, their ratio does not
+            return np.asarray(expit(sharpen * logit(q)))
+        return np.asarray(q**sharpen / (q**sharpen + (1.0 - q) ** sharpen))
+    if hard:
+        return np.asarray(np.eye(q.shape[1])[q.argmax(axis=1)])
+    # Where every class is clipped to 0 nothing is known: the uniform distribution.
+    q = np.where(q.max(axis=1, keepdims=True) > 0, q, 1.0)
+    q = (q / q.max(axis=1, keepdims=True)) ** sharpen
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
 def tempered(q: NDArray[np.float64], powers: Sequence[float], shares: Sequence[float]) -> NDArray[np.float64]:
@@ -136,23 +146,6 @@ def tempered(q: NDArray[np.float64], powers: Sequence[float], shares: Sequence[f
     return mean
 
 
-def _binary(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
-    if hard:
-        return np.asarray(np.sign(q - 0.5) * 0.5 + 0.5)  # an exact tie stays at one half
-    if sharpen > _LARGE_POWER:  # where powers vanish, their ratio does not
-        return np.asarray(expit(sharpen * logit(q)))
-    return np.asarray(q**sharpen / (q**sharpen + (1.0 - q) ** sharpen))
-
-
-def _multiclass(q: NDArray[np.float64], sharpen: float, hard: bool) -> NDArray[np.float64]:
-    if hard:
-        return np.asarray(np.eye(q.shape[1])[q.argmax(axis=1)])
-    # Where every class is clipped to 0 nothing is known: the uniform distribution.
-    q = np.where(q.max(axis=1, keepdims=True) > 0, q, 1.0)
-    q = (q / q.max(axis=1, keepdims=True)) ** sharpen
-    return np.asarray(q / q.sum(axis=1, keepdims=True))
-
-
 def shifted(q: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""Return :math:`q_k r_k / \sum_j q_j r_j`: probabilities where classes are r times as frequent, or weigh as much.
 
@@ -162,19 +155,8 @@ def shifted(q: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.fl
     [0.75, 0.0, 1.0]
     """
     if q.ndim == 1:
-        return shifted(np.column_stack([1.0 - q, q]), ratio)[:, 1]
+        return shifted(per_class(q), ratio)[:, 1]
     weighted = q * ratio
     total = weighted.sum(axis=1, keepdims=True)
     # A row of classes that do not count at all weighs nothing; its probabilities stay.
     return np.where(total > 0, weighted / np.where(total > 0, total, 1.0), q)
-
-
-def one_hot(targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a column for each class, also of two.
-
-    Examples
-    --------
-    >>> one_hot(np.array([0.0, 1.0])).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return np.column_stack([1.0 - targets, targets]) if targets.ndim == 1 else targets

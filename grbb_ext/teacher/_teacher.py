@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext._options import Spec, finite_number
-from grbb_ext._progress import in_threads, one_thread_of_blas, row_blocks, timed
+from grbb_ext._progress import one_thread_of_blas, over_rows, timed
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import Propagation, PropagationSpec, SmoothPropagation
@@ -159,8 +159,7 @@ class Teacher:
             rows = table.take(block)
             return self.mix([expert.predict(rows) for expert in self.experts])
 
-        blocks = in_threads(block_of, row_blocks(table.n_rows), n_jobs=n_jobs, description="targets", verbose=verbose)
-        return np.concatenate(blocks)
+        return over_rows(block_of, table.n_rows, n_jobs=n_jobs, description="targets", verbose=verbose)
 
     def mix(self, predicted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Average the predictions of the experts, in their order, sharpen them, and shift the shares of classes.
@@ -201,15 +200,13 @@ def _recoded(table: Table, schema: Schema) -> Table:
             f"The teacher was fitted to {expected} columns, categorical those at {list(schema.categorical)}; X has "
             f"{table.n_columns}, and {list(own.categorical)}. Pass the columns of the teacher, in its order."
         )
-    values = table.values
-    for j in schema.categorical:
-        theirs, mine = schema.categories.get(j), own.categories.get(j)
-        if theirs is None or mine is None or mine == theirs:
-            continue
-        values = values.copy() if values is table.values else values
-        code = {category: float(k) for k, category in enumerate(theirs)}
-        codes = np.array([code.get(category, np.nan) for category in mine] + [np.nan])
-        values[:, j] = codes[np.where(np.isnan(values[:, j]), -1, values[:, j]).astype(np.intp)]
+    if own.categories == schema.categories:
+        return Table(table.values, schema)
+    values = table.values.copy()
+    for j, codes in zip(schema.categorical, table.codes.T, strict=True):
+        if j in schema.categories and j in own.categories:
+            code = {category: float(k) for k, category in enumerate(schema.categories[j])}
+            values[:, j] = np.array([code.get(category, np.nan) for category in own.categories[j]] + [np.nan])[codes]
     return Table(values, schema)
 
 
@@ -277,22 +274,19 @@ def _taught(
     with timed(seconds, "graph expert"):
         found = spread(prepared, labels, propagation, random_state=random_state)
         graph, of_graph = found.expert(labels)
-    experts: list[Expert] = [graph]
-    predicted = [of_graph]
+    taught: list[tuple[Expert, NDArray[np.float64]]] = [(graph, of_graph)]
     # Labels are held out of the smooth operator alone, and without unlabelled rows there is nothing to weigh.
     weighed = isinstance(found.operator, SmoothPropagation) and labels.labeled.size < found.operator.n_rows
     if prepared.table is not None and (weighed or not committee.has_graph):
         of_graph[~found.operator.reachable] = np.nan
-        others = []
+        taught = taught if committee.has_graph else []
         for one in committee.experts:
             if not _is_graph(one):
-                fit = partial(_fitted, one, prepared, labels, random_state)
+                fit = partial(_fitted, one, prepared.table, prepared, labels, random_state)
                 with timed(seconds, one if isinstance(one, str) else check_estimator(one)):
                     # An estimator of the user may be changed between two fits.
-                    fitted = once(prepared, labels, (one, random_state), fit) if isinstance(one, str) else fit()
-                others.append(fitted)
-        kept = [(graph, of_graph)] if committee.has_graph else []
-        experts, predicted = (list(part) for part in zip(*kept, *others, strict=True))
+                    taught += [once(prepared, labels, (one, random_state), fit) if isinstance(one, str) else fit()]
+    experts, predicted = (list(part) for part in zip(*taught, strict=True))
     schema = None if prepared.table is None else prepared.table.schema
     with timed(seconds, "weights"):
         held_out = {name: one.held_out for name, one in zip(_names(experts), experts, strict=True)}
@@ -319,11 +313,9 @@ def _names(experts: Sequence[Expert]) -> list[str]:
 
 
 def _fitted(
-    expert: Any, prepared: PreparedGraph, labels: Labels, random_state: int
+    expert: Any, table: Table, prepared: PreparedGraph, labels: Labels, random_state: int
 ) -> tuple[Expert, NDArray[np.float64]]:
     """Fit an expert on the labelled rows, and return it with its predictions of all rows."""
-    table = prepared.table
-    assert table is not None
     settings: dict[str, Any] = {"n_jobs": prepared.n_jobs, "verbose": prepared.verbose}
     if isinstance(expert, str) and expert == "forest":
         points = prepared.components

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
-from grbb_ext._progress import in_threads, row_blocks
+from grbb_ext._progress import in_threads, over_rows
 from grbb_ext.graph import RefinedGraph
 from grbb_ext.table import Matrix
 from grbb_ext.teacher._held_out import MOST_OUTPUTS
@@ -103,14 +103,9 @@ def shared_leaves(
     [[0.5, 0.0], [0.5, 0.5], [0.0, 0.5]]
     """
     n_rows, n_candidates = neighbors.shape
-    share = np.empty(neighbors.shape, dtype=np.float32)
     step = max(1, _PAIRS_PER_BLOCK // max(1, n_candidates))
-
-    def compare(block: slice) -> None:
-        share[block] = shares(codes[:, block], codes, neighbors[block])
-
-    in_threads(compare, row_blocks(n_rows, step), n_jobs=n_jobs, description="shared leaves", verbose=verbose)
-    return share
+    settings: dict[str, Any] = {"n_jobs": n_jobs, "description": "shared leaves", "verbose": verbose}
+    return over_rows(lambda block: shares(codes[:, block], codes, neighbors[block]), n_rows, step, **settings)
 
 
 def shares(

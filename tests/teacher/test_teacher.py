@@ -79,7 +79,7 @@ def test_blocks_and_copies_predict_what_all_rows_do(graph, task, monkeypatch):
     travelled = pickle.loads(pickle.dumps(teacher))
     assert_array_equal(travelled.predict(NEW, n_jobs=2), whole)
     assert repr(travelled) == repr(teacher)
-    monkeypatch.setattr("grbb_ext.teacher._teacher.row_blocks", lambda n: [slice(i, i + 7) for i in range(0, n, 7)])
+    monkeypatch.setattr("grbb_ext._progress.row_blocks", lambda n, _: [slice(i, i + 7) for i in range(0, n, 7)])
     assert_allclose(teacher.predict(NEW), whole, rtol=0, atol=1e-12)
 
 
