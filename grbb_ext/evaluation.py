@@ -96,6 +96,10 @@ def evaluate(
     given = check_sample_weight(sample_weight, labels.size)
     weight = np.ones(int(keep.sum())) if given is None else given[keep]
     H, labels = H[keep], labels[keep]
+    if not weight.any():
+        raise ValueError(
+            "The weights of all labelled rows of the evaluation set are zero, so there is nothing to average."
+        )
     if callable(metric):
         weights = {} if sample_weight is None else {"sample_weight": weight}
         return _of_function(metric, plain_array(labels), H if regression else obj.predict_proba(H), weights)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
-from grbb_ext.losses import Floats, class_probabilities
+from grbb_ext.losses import Floats, class_probabilities, per_class
 from grbb_ext.objective._raw_scores import check_data, check_gradients, check_raw_scores
 from grbb_ext.rules import DenseOperator, RuleParts
 from grbb_ext.teacher import Lesson
@@ -189,8 +189,7 @@ class GRBBObjective:
         if self.classes_ is None:
             raise ValueError("Numbers need no copies of rows: train on soft_labels().")
         q, weight = self.soft_labels()
-        of_class = np.column_stack([1 - q, q]) if q.ndim == 1 else q
-        of_class *= weight[:, None]
+        of_class = per_class(q) * weight[:, None]
         rows, code = np.nonzero(of_class)
         return rows, self.classes_[code], of_class[rows, code]
 

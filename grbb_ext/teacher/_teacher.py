@@ -159,6 +159,8 @@ class Teacher:
             rows = table.take(block)
             return self.mix([expert.predict(rows) for expert in self.experts])
 
+        if any(isinstance(expert, EstimatorExpert) for expert in self.experts):
+            n_jobs = 1  # a user's model may not bear threads
         return over_rows(block_of, table.n_rows, n_jobs=n_jobs, description="targets", verbose=verbose)
 
     def mix(self, predicted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

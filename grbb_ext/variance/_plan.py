@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grbb_ext._options import positive_number
+from grbb_ext._options import finite_number, is_number, positive_number
 from grbb_ext._show import Shown, new_axes, small_number
 from grbb_ext.labels import is_unlabeled
 from grbb_ext.objective import GRBBObjective
@@ -193,9 +193,9 @@ def plan_labels(
     labels for 100 would bring, and the last of them still takes 0.000084 off per unit of money.
     """
     positive_number(price, "price")
-    if not 0 < share <= 1:
+    if not (is_number(share) and 0 < share <= 1):
         raise ValueError(f"share must lie in (0, 1], got {share!r}.")
-    if money is not None and not (np.isfinite(money) and money >= price):
+    if money is not None and finite_number(money, "money") < price:
         raise ValueError(f"money must buy at least one label at {price:g}, got {money!r}.")
     if y_valid is not None and train is None:
         raise ValueError("y_valid is compared with the scores that train= returns: pass train= too.")
@@ -204,6 +204,8 @@ def plan_labels(
     by_budget: Mapping[Any, ArrayLike] = raw_scores if isinstance(raw_scores, Mapping) else {None: raw_scores}
     if not by_budget:
         raise ValueError("raw_scores is an empty dict: pass the scores of at least one feature budget.")
+    if not all(budget is None or is_number(budget) for budget in by_budget):
+        raise TypeError(f"raw_scores is a dict by feature budget, a number or None; got {list(by_budget)}.")
     lam_used = lam_in_use(obj, lam)[0].lam
     curves = []
     for budget in sorted(by_budget, key=lambda b: np.inf if b is None else b):

@@ -304,6 +304,9 @@ def test_metrics_take_what_the_objective_takes():
     assert evaluate(obj, X[:, 0], numbers, "rmse").value == 0.0
     with pytest.raises(ValueError, match="one weight for each of the 120 rows"):
         evaluate(grbb_objective(X, Y), X[:, 0], Y, "loss", np.ones(10))
+    obj = grbb_objective(None, [0, 1, -1], rule="labeled")
+    with pytest.raises(ValueError, match="weights of all labelled rows"):
+        evaluate(obj, [0.0, 1.0, 2.0], [0, 1, -1], "loss", [0, 0, 1])
 
 
 def test_labels_that_the_caller_fills_in_later_are_not_those_of_the_objective():

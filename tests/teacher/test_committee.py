@@ -1,5 +1,6 @@
 """The experts: what is averaged, which take part, and that labels left out do not count."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -358,3 +359,18 @@ def test_experts_without_the_graph_are_never_replaced_by_it(teacher):
         grbb_objective(MOONS, y, teacher=teacher, propagation="harmonic")
     with pytest.raises(ValueError, match="learn from the columns of X: pass X"):
         grbb_objective(None, y, teacher=teacher, graph=knn_graph(MOONS))
+
+
+class _OneThread(GaussianNB):
+    """A classifier that remembers the threads that asked it."""
+
+    def predict_proba(self, X):
+        self.threads_ = {*getattr(self, "threads_", ()), threading.get_ident()}
+        return super().predict_proba(X)
+
+
+def test_a_users_model_is_asked_by_one_thread():
+    teacher = grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=["graph", _OneThread()]).teacher_
+    many = np.tile(MOONS, (1 + 40_000 // len(MOONS), 1))  # more than two blocks
+    teacher.predict(many, n_jobs=4)
+    assert teacher.experts[1].model.threads_ == {threading.get_ident()}

@@ -136,7 +136,9 @@ def test_plot_draws_forecast_and_recommendation(problem):
         ({"price": 0.0}, "price must be a positive number"),
         ({"price": "2"}, "price must be a positive number"),
         ({"share": 0.0}, r"share must lie in \(0, 1\]"),
+        ({"share": "a"}, r"share must lie in \(0, 1\]"),
         ({"money": 0.5}, "money must buy at least one label at 1"),
+        ({"money": np.inf}, "money must be a finite number"),
         ({"y_valid": [0, 1]}, "pass train= too"),
         ({"raw_scores": {}}, "empty dict"),
     ],
@@ -145,6 +147,15 @@ def test_wrong_arguments_are_named(problem, keywords, message):
     obj, H, _ = problem
     with pytest.raises(ValueError, match=message):
         plan_labels(obj, **{"raw_scores": H, "k": 3, "price": 1.0} | keywords)
+
+
+@pytest.mark.parametrize("money", [True, "9"])
+def test_money_and_feature_budgets_are_numbers(problem, money):
+    obj, H, _ = problem
+    with pytest.raises(TypeError, match="money must be a number"):
+        plan_labels(obj, H, 3, 1.0, money=money)
+    with pytest.raises(TypeError, match="a dict by feature budget"):
+        plan_labels(obj, {2: H, "a": H}, 3, 1.0)
 
 
 def test_validation_rows_without_a_label_do_not_count():
