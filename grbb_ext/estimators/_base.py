@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from os import PathLike
@@ -40,41 +40,23 @@ from grbb_ext.variance import (
 _SPECS = ("graph", "teacher", "propagation", "rule")
 
 
+@dataclass(eq=False, repr=False)
 class GRBBModel(SavedModel):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
-    _library: str
-    booster_: Any
-    class_weight: Any = None
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        graph: Any = None,
-        teacher: Any = None,
-        propagation: Any = None,
-        rule: Any = None,
-        feature_costs: Any = None,
-        mu: float = 0.0,
-        budget: float | None = None,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.graph = graph
-        self.teacher = teacher
-        self.propagation = propagation
-        self.rule = rule
-        self.feature_costs = feature_costs
-        self.mu = mu
-        self.budget = budget
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    graph: Any = None
+    teacher: Any = None
+    propagation: Any = None
+    rule: Any = None
+    feature_costs: Any = None
+    mu: float = 0.0
+    budget: float | None = None
+    categorical_features: Any = "from_dtype"
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of a spec, such as ``graph__n_neighbors``.
@@ -102,11 +84,14 @@ class GRBBModel(SavedModel):
             self.estimator = self._new_booster(adapter_of(None, self._task))
         super().set_params(**of_booster)
         for name, fields in nested.items():
-            spec = Recipe.parts(**{part: getattr(self, part) for part in _SPECS})[name]
+            spec = Recipe.parts(**self._specs())[name]
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
         return self
+
+    def _specs(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _SPECS}
 
     def _new_booster(self, adapter: BoosterAdapter) -> Any:
         """Return an unfitted copy of the wrapped estimator, or what stands for None."""
@@ -164,7 +149,7 @@ class GRBBModel(SavedModel):
         if init_model is not None:  # which may be this very model
             continued, booster = self._continued(init_model, adapter.library, missing), init_model.booster_
         self._library = adapter.library
-        self._schema, self._unseen = None, adapter.unseen
+        self._unseen = adapter.unseen
         of_booster = adapter.categorical(estimator)
         table = self._read(X, reset=True, of_booster=of_booster, missing=missing, continued=continued)
         regression = self._task == "regression"
@@ -184,10 +169,7 @@ class GRBBModel(SavedModel):
         self.objective_: GRBBObjective = grbb_objective(
             table,
             labels,
-            graph=self.graph,
-            teacher=self.teacher,
-            propagation=self.propagation,
-            rule=self.rule,
+            **self._specs(),
             sample_weight=weight,
             class_weight=None if regression else adapter.class_weight(estimator, self.class_weight, labels),
             random_state=(seed or 0) % 2**31,
@@ -214,7 +196,7 @@ class GRBBModel(SavedModel):
         )
         self.__dict__.pop("forest_", None)
         self.estimator_ = estimator
-        self.booster_ = trained.booster
+        self.booster_: Any = trained.booster
         self.graph_ = self.objective_.graph_
         self.evidence_ = self.objective_.evidence_
         self.n_iter_ = trained.n_iter
@@ -240,7 +222,7 @@ class GRBBModel(SavedModel):
             raise ValueError(
                 f"init_model is one of {before.library_}, but estimator is one of {library}. Wrap the same."
             )
-        schema = before._schema or Schema()
+        schema = before._schema
         if not np.array_equal(schema.missing, missing, equal_nan=True):
             raise ValueError(
                 f"init_model was trained with missing={schema.missing}, but estimator has missing={missing}. "
@@ -309,7 +291,7 @@ class GRBBModel(SavedModel):
     def forest_(self) -> Forest:
         """The trees as arrays."""
         check_is_fitted(self, "booster_")
-        schema = self._schema or Schema()
+        schema = self._schema
         xgboost = self.library_ == "xgboost"
         categories = {
             (j if xgboost else position): schema.categories[j]
@@ -456,8 +438,8 @@ class GRBBModel(SavedModel):
                 "early_exit stops where the class is certain or probable. Leave it out for regression, or pass "
                 "early_exit='decision' and the decision_threshold= whose side is asked for."
             )
-        costs, schema = self._bind_costs(), self._schema or Schema()
-        known = {costs.features[j]: names for j, names in schema.categories.items()}
+        costs = self._bind_costs()
+        known = {costs.features[j]: names for j, names in self._schema.categories.items()}
         settings = {"categories": known, "classes": getattr(self, "classes_", None)} | settings
         return OnDemandPredictor(self.forest_, costs, fetch, **settings)
 

@@ -86,7 +86,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     _task: Task
     categorical_features: Any
     unlabeled: Any = np.nan
-    _schema: Schema | None
+    _library: str
+    _schema: Schema
     _unseen: Unseen
 
     def _read(
