@@ -17,6 +17,9 @@ Floats = NDArray[np.floating[Any]]
 # XGBoost tests x >= 0.
 CATEGORY_FLOOR = {"lightgbm": -1.0, "xgboost": float(np.nextafter(np.float32(0), np.float32(-1)))}
 
+# The outputs of a model without trees are a mere number in its file.
+MOST_OUTPUTS_OF_NO_TREES = 2**16
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -83,6 +86,15 @@ def bitset(categories: Sequence[int] | NDArray[Any]) -> tuple[NDArray[np.int32],
     word, first = np.unique(members // 32, return_index=True)
     bits = np.left_shift(np.uint32(1), (members % 32).astype(np.uint32))
     return word.astype(np.int32), np.bitwise_or.reduceat(bits, first) if members.size else bits
+
+
+def rounds_to_keep(iterations: int | None, n_rounds: int) -> int:
+    """Return how many rounds of a model to keep, which is all of them for None."""
+    if iterations is None:
+        return n_rounds
+    if not 0 < iterations <= n_rounds:
+        raise ValueError(f"iterations must lie between 1 and {n_rounds}, the rounds of the model; got {iterations}.")
+    return iterations
 
 
 def pack(trees: Sequence[Tree], n_features: int, n_outputs: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
