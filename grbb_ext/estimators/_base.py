@@ -150,8 +150,8 @@ class GRBBModel(SavedModel):
             continued, booster = self._continued(init_model, adapter.library, missing), init_model.booster_
         self._library = adapter.library
         self._unseen = adapter.unseen
-        of_booster = adapter.categorical(estimator)
-        table = self._read(X, reset=True, of_booster=of_booster, missing=missing, continued=continued)
+        categorical = self._categorical(adapter.categorical(estimator))
+        table = self._read(X, reset=True, categorical=categorical, missing=missing, schema=continued)
         regression = self._task == "regression"
         loss: LossName = "squared_error" if regression else "auto"
         labels = read_labels(y, loss, classes, self.unlabeled, type(self).__name__)
@@ -217,7 +217,6 @@ class GRBBModel(SavedModel):
                 f"init_model must be a fitted {type(self).__name__}, from fit or grbb_ext.load; got "
                 f"{type(before).__name__}. For a booster of the library use its own train with grbb_objective."
             )
-        check_is_fitted(before, "booster_")
         if before.library_ != library:
             raise ValueError(
                 f"init_model is one of {before.library_}, but estimator is one of {library}. Wrap the same."
@@ -238,16 +237,12 @@ class GRBBModel(SavedModel):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _check_costs(self) -> None:
-        if self.feature_costs is None:
-            if self.budget is not None or np.any(self.mu):
-                raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
-        elif isinstance(self.feature_costs, str) or not (
-            isinstance(self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray))
-            or hasattr(self.feature_costs, "items")  # a pandas Series
-        ):
-            raise TypeError(
-                f"feature_costs must be FeatureCosts, or prices by column; got {type(self.feature_costs).__name__}."
-            )
+        costs = self.feature_costs
+        if costs is None and (self.budget is not None or np.any(self.mu)):
+            raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
+        by_column = isinstance(costs, (Sequence, np.ndarray)) or hasattr(costs, "items")  # a mapping, a pandas Series
+        if isinstance(costs, str) or not (costs is None or isinstance(costs, FeatureCosts) or by_column):
+            raise TypeError(f"feature_costs must be FeatureCosts, or prices by column; got {type(costs).__name__}.")
 
     def _costs(self) -> FeatureCosts:
         return self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
@@ -257,16 +252,15 @@ class GRBBModel(SavedModel):
 
     def _raw_scores(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "booster_")
-        return self._raw_scores_of(self._read(X, reset=False))
+        return self._raw_scores_of(self._read(X))
 
     def _raw_scores_of(self, table: Table) -> NDArray[Any]:
         return self._adapter.raw_scores(self.booster_, self.estimator_, table, self._booster_names())
 
     def _staged_raw_scores(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield raw scores after each round, added tree by tree as the library does."""
-        check_is_fitted(self, "booster_")
-        values = self._read(X, reset=False).values
         base = self.forest_.base
+        values = self._read(X).values
         forest = replace(self.forest_, feature_names=None, categories={}, base=np.zeros_like(base))
         scores = np.repeat(base[None, :], values.shape[0], axis=0)
         per_round = forest.n_trees // max(self.n_iter_, 1)
@@ -285,14 +279,12 @@ class GRBBModel(SavedModel):
     @property
     def _adapter(self) -> BoosterAdapter:
         """What trains and asks the booster; a name and a look-up of it, so that models pickle without adapters."""
-        return adapter_named(self._library)
+        return adapter_named(self.library_)
 
     @cached_property
     def forest_(self) -> Forest:
         """The trees as arrays."""
-        check_is_fitted(self, "booster_")
-        schema = self._schema
-        xgboost = self.library_ == "xgboost"
+        xgboost, schema = self.library_ == "xgboost", self._schema
         categories = {
             (j if xgboost else position): schema.categories[j]
             for position, j in enumerate(schema.categorical)
@@ -307,7 +299,6 @@ class GRBBModel(SavedModel):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Importance of each column, by the wrapped estimator's ``importance_type``; the sum is 1."""
-        check_is_fitted(self, "booster_")
         raw = self._adapter.importances(self.booster_, self.estimator_, self.n_features_in_)
         total = raw.sum()
         return np.asarray(raw / total if total > 0 else raw, dtype=np.float64)
@@ -369,7 +360,7 @@ class GRBBModel(SavedModel):
     def _with_read_rows(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Read X as for a prediction: with the categories, and what is missing, of the model."""
         X = settings.get("X")
-        return settings if X is None else {**settings, "X": self._read(X, reset=False)}
+        return settings if X is None else {**settings, "X": self._read(X)}
 
     def cost_curve(self, X: Any, y: Any, **settings: Any) -> CostCurve:
         """Cross-validate this estimator for values of mu or hard budgets; it is not changed and need not be fitted.

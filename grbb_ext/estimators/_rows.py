@@ -90,24 +90,11 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     _schema: Schema
     _unseen: Unseen
 
-    def _read(
-        self,
-        X: Any,
-        *,
-        reset: bool,
-        of_booster: Sequence[Any] = (),
-        missing: float | None = None,
-        continued: Schema | None = None,
-    ) -> Table:
-        """Return X as numbers, and set what scikit-learn wants to know of it."""
-        table = read_table(
-            X,
-            categorical=self._categorical(of_booster) if reset else (),
-            schema=continued if reset else self._schema,
-            unseen=self._unseen,
-            missing=missing,
-            min_rows=2 if reset else 1,
-        )
+    def _read(self, X: Any, *, reset: bool = False, **settings: Any) -> Table:
+        """Return X as numbers, by the columns known or by `settings`, and set what scikit-learn wants to know of it."""
+        if not reset:
+            settings = {"categorical": (), "schema": self._schema}
+        table = read_table(X, unseen=self._unseen, min_rows=2 if reset else 1, **settings)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             self._schema = table.schema
@@ -129,7 +116,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
 
     def _read_labeled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any], NDArray[np.intp]]:
         """Return rows with labels that were not given to fit, and the positions of the labelled ones."""
-        table, name = self._read(X, reset=False), type(self).__name__
+        table, name = self._read(X), type(self).__name__
         labels = read_numbers(y, name) if self._task == "regression" else read_classes(y, self.unlabeled, name)
         check_consistent_length(table.values, labels)
         return table, labels, np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
