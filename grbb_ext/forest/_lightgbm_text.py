@@ -37,35 +37,34 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     """
     if text.startswith("\n"):
         raise ValueError("the file does not begin with the line 'tree'.")
-    head, *blocks = text.split("\nTree=")
-    header = _fields(head.split("\n"), bare=True)
+    body, *rest = _END.split(text, maxsplit=1)
+    head, *blocks = body.split("\nTree=")
+    header = _fields((head if blocks else text).split("\n"), bare=True)
     version = header.get("version", "v2")
     if version not in _VERSIONS:
         raise ValueError(f"the format {version!r} is not known.")
     for key in ("tree", "num_class", "label_index", "max_feature_idx", "feature_infos"):
         if key not in header:
             raise ValueError(f"the header has no {key!r}.")
-    blocks, rest = _without_end(blocks)
-    # Before v3 a file did not say where its trees end.
-    ends = ("end of trees",) if version != "v2" else ("end of trees", "feature importances:", "feature_importances:")
-    if not rest.startswith(ends) and (blocks or not any(f"\n{end}" in head for end in ends)):
+    if not rest or "\nTree=" in rest[0] or (version != "v2" and not rest[0].startswith("end of trees")):
         raise ValueError("the line 'end of trees' is missing.")
     if "tree_sizes" in header or version != "v2":  # files of the first versions are read line by line
         _check_sizes(header, blocks)
-    _check_rest(rest if blocks else text)
+    _check_rest(rest[0] if blocks else text)
     n_outputs = _whole(header.get("num_tree_per_iteration", header["num_class"]), "num_tree_per_iteration")
     if _whole(header["num_class"], "num_class") != n_outputs:
         raise ValueError(f"the header announces {header['num_class']} classes, but {n_outputs} trees in each round.")
     if len(blocks) % n_outputs or (not blocks and n_outputs > MOST_OUTPUTS_OF_NO_TREES):
         raise ValueError(f"there are {len(blocks)} trees for rounds of {n_outputs}.")
-    blocks = blocks[: rounds_to_keep(iterations, len(blocks) // n_outputs) * n_outputs]
+    n_trees = rounds_to_keep(iterations, len(blocks) // n_outputs) * n_outputs
+    kept = [_tree_fields(block) for block in blocks][:n_trees]
     n_features = _whole(header["max_feature_idx"], "max_feature_idx", least=0) + 1
     names = _words(header.get("feature_names", ""))
     for entry, what in (("feature_names", "feature names"), ("feature_infos", "feature infos")):
         n_entries = len(_words(header.get(entry, "")))
         if n_entries != n_features:
             raise ValueError(f"the model has {n_entries} {what} for {n_features} features.")
-    trees = [_read_tree(_tree_fields(block), i % n_outputs) for i, block in enumerate(blocks)]
+    trees = [_read_tree(fields, i % n_outputs) for i, fields in enumerate(kept)]
     arrays = pack(trees, n_features, n_outputs, np.float64)
     if np.diff(arrays["tree_start"]).tolist() != [tree.feature.size for tree in trees]:
         raise ValueError("a tree has nodes that cannot be reached.")
@@ -82,6 +81,8 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     }
 
 
+# Before v3 a file did not say where its trees end.
+_END = re.compile(r"\n(?=end of trees|feature[ _]importances:)")
 _VERSIONS = ("v2", "v3", "v4")
 # LightGBM reads that many lines of a tree.
 _MOST_LINES = 22
@@ -118,23 +119,14 @@ def _whole(text: str, what: str, least: int = 1) -> int:
     return int(text)
 
 
-def _without_end(blocks: list[str]) -> tuple[list[str], str]:
-    """Cut what follows the last tree from it."""
-    if not blocks:
-        return blocks, ""
-    inside = re.match(r"[^\n]*\n(?:[^\n]+\n)*\n*", blocks[-1])
-    end = len(blocks[-1]) if inside is None else inside.end()
-    return [*blocks[:-1], blocks[-1][:end]], blocks[-1][end:]
-
-
 def _check_sizes(header: dict[str, str], blocks: list[str]) -> None:
     """Refuse trees that do not stand where the header says, for there the library looks for them."""
     announced = [_whole(size, "tree_sizes") for size in _words(header.get("tree_sizes", ""))]
     if len(announced) != len(blocks):
         raise ValueError(f"the header announces {len(announced)} trees, but there are {len(blocks)}.")
-    # The newline before "Tree=" is that of the block before it; what follows the last tree is not counted.
+    # The newline before "Tree=" is that of the block before it; empty lines after the last tree are not all counted.
     sizes = [len(block.encode()) + len("Tree=\n") for block in blocks]
-    if sizes[:-1] != announced[:-1] or (sizes and sizes[-1] - 1 < announced[-1]):
+    if sizes[:-1] != announced[:-1] or (sizes and sizes[-1] < announced[-1]):
         raise ValueError("the trees are not as long as the header says.")
 
 
