@@ -201,13 +201,14 @@ def users_of_sources(costs: FeatureCosts) -> list[Users]:
     >>> users_of_sources(costs)[0]
     Users(own=['a'], features={'a': 0, 'b': 1})
     """
-    by_source = costs.needs.tocsc()
-    found = []
-    for source in range(len(costs.sources)):
-        users = by_source.indices[by_source.indptr[source] : by_source.indptr[source + 1]].tolist()
-        features = {costs.features[j]: j for j in users}
-        found.append(Users([name for name in features if len(costs.sources_of(name)) == 1], features))
-    return found
+    users = {source: Users([], {}) for source in costs.sources}
+    for j, name in enumerate(costs.features):
+        sources = costs.sources_of(name)
+        for source in sources:
+            users[source].features[name] = j
+            if len(sources) == 1:
+                users[source].own.append(name)
+    return list(users.values())
 
 
 @dataclass(eq=False)
