@@ -320,17 +320,15 @@ def _is_evidence(value: Any) -> bool:
     """Whether a dict holds names, numbers and weights of experts, all as many, and powers with their shares."""
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields(Evidence)}:
         return False
-    if not (
+    return (
         _is_list(value["experts"], _is_text)
         and _is_list(value["log_likelihood"], lambda one: one is None or _is_number(one))
-    ):
-        return False
-    if not all(_is_list(value[name], _is_number) for name in ("weight", "powers", "shares")):
-        return False
-    if not (value["class_shares"] is None or _is_list(value["class_shares"], _is_number)):
-        return False
-    alike = len(value["experts"]) == len(value["log_likelihood"]) == len(value["weight"]) > 0
-    return alike and len(value["powers"]) == len(value["shares"]) > 0 and _is_int(value["n_labels"])
+        and all(_is_list(value[name], _is_number) for name in ("weight", "powers", "shares"))
+        and (value["class_shares"] is None or _is_list(value["class_shares"], _is_number))
+        and len(value["experts"]) == len(value["log_likelihood"]) == len(value["weight"]) > 0
+        and len(value["powers"]) == len(value["shares"]) > 0
+        and _is_int(value["n_labels"])
+    )
 
 
 def _is_classes(value: Any) -> bool:
