@@ -19,7 +19,6 @@ from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
 from grbb_ext.persistence import (
     LIBRARY_OF_FILE,
-    Document,
     ModelFileError,
     NotPlainError,
     from_plain,
@@ -129,7 +128,7 @@ class SavedModel(RowReader):
         ImportError
             If the library of the booster is not installed.
         """
-        model: Self = restore(cls, *read_folder(path), path)
+        model: Self = _load(path, cls)
         return model
 
 
@@ -172,18 +171,18 @@ def load(path: str | PathLike[str]) -> GRBBClassifier | GRBBRegressor:
     >>> loaded.predict([[30.0], [70.0]]).tolist()
     ['low', 'high']
     """
+    return _load(path)  # type: ignore[no-any-return]
+
+
+def _load(path: str | PathLike[str], cls: Any = None) -> Any:
+    """Make the estimator that a saved model describes, which has to be a `cls`."""
     from grbb_ext import estimators  # whose modules import this one
 
     document, model = read_folder(path)
-    name = _TASKS.get(str(document.content.get("task")), "GRBBClassifier")
-    return restore(getattr(estimators, name), document, model, path)  # type: ignore[no-any-return]
-
-
-def restore(cls: Any, document: Document, model: bytes, path: str | PathLike[str]) -> Any:
-    """Make the estimator that a saved model describes; `path` is for messages."""
     task, library = document.content.get("task"), LIBRARY_OF_FILE[document.model_file]
     if not isinstance(task, str) or task not in _TASKS or document.content.get("library") != library:
         raise ModelFileError(f"{str(path)!r} is not the model of a classifier or regressor.")
+    cls = cls or getattr(estimators, _TASKS[task])
     if task != cls._task:
         raise ModelFileError(f"{str(path)!r} holds a {_TASKS[task]}: use {_TASKS[task]}.load or grbb_ext.load.")
     adapter = adapter_named(library)

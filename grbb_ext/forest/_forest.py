@@ -239,9 +239,8 @@ class Forest:
         """
         dtype = np.float32 if library == "xgboost" else np.float64
         start = np.atleast_1d(np.asarray(base, dtype=dtype))
-        arrays: dict[str, Any] = pack(trees, n_features, len(start), dtype)
         return cls(
-            **arrays,
+            **pack(trees, n_features, len(start), dtype),
             base=start,
             n_features=n_features,
             feature_names=None if feature_names is None else tuple(feature_names),

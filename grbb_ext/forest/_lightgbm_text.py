@@ -203,9 +203,7 @@ def _read_tree(fields: dict[str, str], output: int) -> Tree:
     if n_inner and (feature.min() < 0 or kind.min() < 0 or missing_type.max() > _NAN):
         raise ValueError("a split reads a column or has a type that does not exist.")
     # With missing type "None" NaN counts as 0.
-    default_left = np.where(
-        (missing_type == _ZERO) | (missing_type == _NAN), (kind & _DEFAULT_LEFT) > 0, threshold >= 0
-    )
+    default_left = np.where(missing_type > 0, (kind & _DEFAULT_LEFT) > 0, threshold >= 0)
     return Tree(
         # Inner nodes keep their numbers; leaf j, which LightGBM writes as ~j, follows as n_inner + j.
         feature=np.concatenate([feature, nothing - 1]),

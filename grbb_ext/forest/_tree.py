@@ -97,7 +97,7 @@ def rounds_to_keep(iterations: int | None, n_rounds: int) -> int:
     return iterations
 
 
-def pack(trees: Sequence[Tree], n_features: int, n_outputs: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+def pack(trees: Sequence[Tree], n_features: int, n_outputs: int, dtype: DTypeLike) -> dict[str, Any]:
     """Put trees into one set of arrays, as :class:`~grbb_ext.forest.Forest` holds them.
 
     Parameters
