@@ -81,7 +81,7 @@ class GRBBModel(SavedModel):
         of_booster = {key: params.pop(key) for key in list(params) if key.startswith("estimator__")}
         super().set_params(**params)
         if of_booster and self.estimator is None:
-            self.estimator = self._new_booster(adapter_of(None, self._task))
+            self.estimator = self._new_booster()[1]
         super().set_params(**of_booster)
         for name, fields in nested.items():
             spec = Recipe.parts(**self._specs())[name]
@@ -93,9 +93,10 @@ class GRBBModel(SavedModel):
     def _specs(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _SPECS}
 
-    def _new_booster(self, adapter: BoosterAdapter) -> Any:
-        """Return an unfitted copy of the wrapped estimator, or what stands for None."""
-        return adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
+    def _new_booster(self) -> tuple[BoosterAdapter, Any]:
+        """Return the adapter and an unfitted copy of the wrapped estimator, or what stands for None."""
+        adapter = adapter_of(self.estimator, self._task)
+        return adapter, adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
 
     def without_early_stopping(self) -> Self:
         """Return an unfitted copy that trains for a fixed number of rounds, such as on all rows once that is known.
@@ -106,8 +107,7 @@ class GRBBModel(SavedModel):
             It has the rounds of this model if that is fitted, ``n_iter_``, else those of the wrapped estimator.
         """
         model: Self = clone(self)
-        adapter = adapter_of(self.estimator, self._task)
-        booster = self._new_booster(adapter)
+        adapter, booster = self._new_booster()
         adapter.fix_rounds(booster, max(self.n_iter_, 1) if hasattr(self, "booster_") else None)
         return model.set_params(estimator=booster)
 
@@ -124,8 +124,7 @@ class GRBBModel(SavedModel):
         Table
             Numbers, categories and names.
         """
-        adapter = adapter_of(self.estimator, self._task)
-        estimator = self._new_booster(adapter)
+        adapter, estimator = self._new_booster()
         categorical = self._categorical(adapter.categorical(estimator))
         return read_table(X, categorical=categorical, missing=adapter.missing(estimator))
 
@@ -142,8 +141,7 @@ class GRBBModel(SavedModel):
     ) -> Labels:
         """Read the rows and then the labels, make the objective, train, and set what both estimators have."""
         self._check_costs()
-        adapter = adapter_of(self.estimator, self._task)
-        estimator = self._new_booster(adapter)
+        adapter, estimator = self._new_booster()
         missing = adapter.missing(estimator)
         continued = booster = None
         if init_model is not None:  # which may be this very model
@@ -439,8 +437,6 @@ class GRBBModel(SavedModel):
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
         """Return raw scores, labels and weights of the labelled rows; the others cannot be scored."""
         check_is_fitted(self, "booster_")
-        table, labels, rows = self._read_labeled(X, y)
-        weight = check_sample_weight(sample_weight, labels.size)
-        if not rows.size:
-            raise ValueError("y has no labelled row, so there is nothing to score.")
-        return self._raw_scores_of(table.take(rows)), labels[rows], None if weight is None else weight[rows]
+        table, labels, rows = self._read_labeled(X, y, "y has no labelled row, so there is nothing to score.")
+        weight = check_sample_weight(sample_weight, len(y))
+        return self._raw_scores_of(table), labels, None if weight is None else weight[rows]

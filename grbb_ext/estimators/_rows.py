@@ -114,12 +114,15 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         flags = len(asked) > 0 and all(isinstance(entry, (bool, np.bool_)) for entry in asked)
         return [*(np.flatnonzero(asked).tolist() if flags else asked), *of_booster]
 
-    def _read_labeled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any], NDArray[np.intp]]:
-        """Return rows with labels that were not given to fit, and the positions of the labelled ones."""
+    def _read_labeled(self, X: Any, y: Any, none: str) -> tuple[Table, NDArray[Any], NDArray[np.intp]]:
+        """Return the labelled ones of rows that were not given to fit, and their positions; `none` is the error."""
         table, name = self._read(X), type(self).__name__
         labels = read_numbers(y, name) if self._task == "regression" else read_classes(y, self.unlabeled, name)
         check_consistent_length(table.values, labels)
-        return table, labels, np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
+        rows = np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
+        if not rows.size:
+            raise ValueError(none)
+        return table.take(rows), labels[rows], rows
 
     def _evaluation_sets(self, eval_set: Any) -> list[tuple[Table, NDArray[Any]]]:
         """Return the labelled rows of each pair (X, y)."""
@@ -129,13 +132,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
             eval_set = [eval_set]
         if not isinstance(eval_set, (list, tuple)) or any(not isinstance(e, tuple) or len(e) != 2 for e in eval_set):
             raise ValueError("eval_set must be a list of pairs (X, y).")
-        sets = []
-        for X, y in eval_set:
-            table, labels, rows = self._read_labeled(X, y)
-            if not rows.size:
-                raise ValueError("A set of eval_set has no labelled row: watch rows that have labels.")
-            sets.append((table.take(rows), labels[rows]))
-        return sets
+        none = "A set of eval_set has no labelled row: watch rows that have labels."
+        return [self._read_labeled(X, y, none)[:2] for X, y in eval_set]
 
     @property
     def _names(self) -> tuple[str, ...] | None:

@@ -270,7 +270,7 @@ class Forest:
     @property
     def right(self) -> NDArray[np.int32]:
         """The right child of each node; a leaf is its own."""
-        return np.where(self.feature >= 0, self.left + 1, self.left).astype(np.int32)
+        return self.left + (self.feature >= 0)
 
     @property
     def trees_per_round(self) -> int:

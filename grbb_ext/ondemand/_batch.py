@@ -78,10 +78,9 @@ class OnDemandResult:
         """The class of each row, None where it failed; without `classes` the raw scores, which are a regressor's."""
         if self.classes is None:
             return self.raw_scores
-        failed = self.status == FAILED
-        scores = np.where(failed if self.raw_scores.ndim == 1 else failed[:, None], 0.0, self.raw_scores)
-        above = scores > self.decision_threshold
-        found = self.classes[above.astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        scores, failed = self.raw_scores, self.status == FAILED
+        above = (scores > self.decision_threshold).astype(np.intp)
+        found = self.classes[above if scores.ndim == 1 else scores.argmax(axis=1)]
         if failed.any():
             found = found.astype(object)
             found[failed] = None
