@@ -168,9 +168,8 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
         )
         assert labels.classes is not None
         self.classes_: NDArray[Any] = labels.classes
-        predicted = self._classes_of(self.raw_scores_)
-        predicted[labels.labeled] = np.asarray(labels.y[labels.labeled].tolist(), dtype=self.classes_.dtype)
-        self.transduction_ = predicted
+        self.transduction_ = self._classes_of(self.raw_scores_)
+        self.transduction_[labels.labeled] = np.asarray(labels.y[labels.labeled].tolist(), dtype=self.classes_.dtype)
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:

@@ -225,19 +225,19 @@ if TYPE_CHECKING:
     from grbb_ext.forest._forest import Forest
 
 
-def _inner_bottom_up(forest: Forest) -> Iterator[NDArray[np.intp]]:
-    """Yield the inner nodes of each depth, the deepest first."""
+def _inner_bottom_up(forest: Forest) -> Iterator[tuple[NDArray[np.intp], Ints, Ints]]:
+    """Yield the inner nodes of each depth and their children, the deepest first."""
     inner = np.flatnonzero(forest.feature >= 0)
     inner = inner[np.argsort(forest.depth[inner], kind="stable")]
     starts = np.flatnonzero(np.diff(forest.depth[inner])) + 1
-    yield from (nodes for nodes in reversed(np.split(inner, starts)) if nodes.size)
+    for nodes in reversed(np.split(inner, starts)):
+        yield nodes, forest.left[nodes], forest.left[nodes] + 1
 
 
 def bounds(forest: Forest) -> tuple[Floats, Floats]:
     """Return the least and the greatest value among the leaves below each node, each of shape (n_nodes, n_values)."""
     lowest, highest = forest.value.copy(), forest.value.copy()
-    for node in _inner_bottom_up(forest):
-        left, right = forest.left[node], forest.left[node] + 1
+    for node, left, right in _inner_bottom_up(forest):
         lowest[node] = np.minimum(lowest[left], lowest[right])
         highest[node] = np.maximum(highest[left], highest[right])
     for extreme in (lowest, highest):
@@ -248,8 +248,7 @@ def bounds(forest: Forest) -> tuple[Floats, Floats]:
 def mean(forest: Forest) -> Floats:
     """Return the mean of the leaves below each node by training weight, in the forest's precision and its bounds."""
     means = forest.value.astype(np.float64)
-    for node in _inner_bottom_up(forest):
-        left, right = forest.left[node], forest.left[node] + 1
+    for node, left, right in _inner_bottom_up(forest):
         weight = np.maximum(forest.cover[left], 0.0)
         total = weight + np.maximum(forest.cover[right], 0.0)
         share = np.divide(weight, total, out=np.full(node.size, 0.5), where=total > 0)[:, None]
@@ -263,10 +262,9 @@ def path_bits(forest: Forest) -> NDArray[np.uint8]:
     """Return the features above each node as bits, in the order of ``forest.features_used()``."""
     used = forest.features_used()
     bits = np.zeros((forest.n_nodes, -(-used.size // 8)), dtype=np.uint8)
-    for node in reversed(list(_inner_bottom_up(forest))):
+    for node, left, right in reversed(list(_inner_bottom_up(forest))):
         column = np.searchsorted(used, forest.feature[node])
         below = bits[node]
         below[np.arange(node.size), column // 8] |= np.left_shift(1, column % 8).astype(np.uint8)
-        bits[forest.left[node]] = below
-        bits[forest.left[node] + 1] = below
+        bits[left] = bits[right] = below
     return bits

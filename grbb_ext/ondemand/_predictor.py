@@ -295,9 +295,9 @@ class OnDemandPredictor:
         if self.budget_per_row is None:
             return None
         budget = np.asarray(self.budget_per_row, dtype=np.float64)
-        if budget.ndim > 1 or (budget.ndim == 1 and budget.size != n):
+        if budget.shape not in ((), (n,)):
             raise ValueError(f"budget_per_row must be one number or one for each of {n} rows, got {budget.shape}.")
-        if np.isnan(budget).any() or (budget < 0).any():
+        if not (budget >= 0).all():
             raise ValueError("budget_per_row must be at least 0.")
         return np.broadcast_to(budget, (n,)).copy()
 
