@@ -215,21 +215,19 @@ class Document:
     def read(cls, text: str) -> Document:
         """Read the JSON, and refuse one that is damaged, of a later format, or of another program."""
         document = parse(text)
-        if document.get("format") != FORMAT:
-            raise ModelFileError("The JSON is not that of a model saved by grbb_ext.")
         version = document.get("format_version")
         if type(version) is not int or version < 1:
             raise ModelFileError(f"The JSON has the format version {version!r}; versions are 1, 2, ...")
-        if version < FORMAT_VERSION:
+        if version != FORMAT_VERSION:
+            advice = "Upgrade it: pip install -U grbb_ext."
+            if version < FORMAT_VERSION:
+                advice = (
+                    "Its settings have other names: load it with that version, or load the booster's own file in the "
+                    "folder with its library."
+                )
             raise ModelFileError(
                 f"The model has format version {version}, written by grbb_ext {_writer(document)}; this grbb_ext reads "
-                f"version {FORMAT_VERSION}, whose settings have other names. Load it with that version, or load the "
-                "booster's own file in the folder with its library."
-            )
-        if version > FORMAT_VERSION:
-            raise ModelFileError(
-                f"The model has format version {version}, written by grbb_ext {_writer(document)}; this grbb_ext reads "
-                f"version {FORMAT_VERSION}. Upgrade it: pip install -U grbb_ext."
+                f"version {FORMAT_VERSION}. {advice}"
             )
         body: dict[str, Any] = {name: document.get(name) for name in ("versions", "model", "content")}
         if document.get("sha256") != _checksum(body):
@@ -261,12 +259,12 @@ def _checksum(body: dict[str, Any]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the object that the JSON is."""
+    """Return the object that the JSON of a saved model is, of whatever version."""
     try:
         document = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"The JSON cannot be read, it may be cut off ({error}).") from error
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError("The JSON is not that of a model saved by grbb_ext.")
     return document
 
@@ -343,16 +341,16 @@ def read_folder(path: str | PathLike[str]) -> tuple[Document, bytes]:
         If there is something else, or it is damaged.
     """
     folder = Path(path)
-    for attempt in range(_ATTEMPTS):
+    for _ in range(_ATTEMPTS - 1):
         before = _identity(folder)
         try:
             return _read_folder(folder)
         except (FileNotFoundError, ModelFileError):
             # Another process may be replacing the model: then what was read is half of two, or was gone for a moment.
-            if attempt == _ATTEMPTS - 1 or (_identity(folder) == before and not _is_being_saved(folder)):
+            if _identity(folder) == before and not _is_being_saved(folder):
                 raise
             time.sleep(_PAUSE)
-    raise AssertionError("unreachable")
+    return _read_folder(folder)
 
 
 # Both together bound the wait for another process.
@@ -410,8 +408,8 @@ def _check_replaceable(target: Path) -> None:
             return
         if JSON_NAME in names and names <= {JSON_NAME, *LIBRARY_OF_FILE}:
             with suppress(ModelFileError, UnicodeDecodeError):
-                if parse((target / JSON_NAME).read_text(encoding="utf-8")).get("format") == FORMAT:
-                    return
+                parse((target / JSON_NAME).read_text(encoding="utf-8"))
+                return
     except FileNotFoundError:
         return  # nothing is there, or another process is replacing it at this moment
     except NotADirectoryError:
@@ -426,6 +424,7 @@ def _move_into_place(folder: Path, target: Path, fresh: Path) -> None:
 
     Where the system can exchange two folders in one step, a reader finds one or the other at any moment.
     """
+    aside: Path | None = None
     for attempt in range(_ATTEMPTS):
         if target.exists() and _exchange(folder, target):
             return
@@ -434,17 +433,13 @@ def _move_into_place(folder: Path, target: Path, fresh: Path) -> None:
             return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or attempt == _ATTEMPTS - 1:
+                if aside is not None:
+                    with suppress(OSError):  # another model is there by now
+                        os.rename(aside, target)
                 raise
         aside = fresh / f"old{attempt}"
         with suppress(FileNotFoundError):  # another process has moved it away
             os.rename(target, aside)
-            try:
-                os.rename(folder, target)
-                return
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES):
-                    os.rename(aside, target)
-                    raise
 
 
 def _exchange(one: Path, other: Path) -> bool:

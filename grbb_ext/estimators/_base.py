@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from os import PathLike
@@ -40,41 +40,23 @@ from grbb_ext.variance import (
 _SPECS = ("graph", "teacher", "propagation", "rule")
 
 
+@dataclass(eq=False, repr=False)
 class GRBBModel(SavedModel):
     """Fit, raw scores and what is derived from them; classifier and regressor add the rest."""
 
-    _library: str
-    booster_: Any
-    class_weight: Any = None
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        graph: Any = None,
-        teacher: Any = None,
-        propagation: Any = None,
-        rule: Any = None,
-        feature_costs: Any = None,
-        mu: float = 0.0,
-        budget: float | None = None,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.graph = graph
-        self.teacher = teacher
-        self.propagation = propagation
-        self.rule = rule
-        self.feature_costs = feature_costs
-        self.mu = mu
-        self.budget = budget
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    graph: Any = None
+    teacher: Any = None
+    propagation: Any = None
+    rule: Any = None
+    feature_costs: Any = None
+    mu: float = 0.0
+    budget: float | None = None
+    categorical_features: Any = "from_dtype"
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of a spec, such as ``graph__n_neighbors``.
@@ -99,18 +81,22 @@ class GRBBModel(SavedModel):
         of_booster = {key: params.pop(key) for key in list(params) if key.startswith("estimator__")}
         super().set_params(**params)
         if of_booster and self.estimator is None:
-            self.estimator = self._new_booster(adapter_of(None, self._task))
+            self.estimator = self._new_booster()[1]
         super().set_params(**of_booster)
         for name, fields in nested.items():
-            spec = Recipe.parts(**{part: getattr(self, part) for part in _SPECS})[name]
+            spec = Recipe.parts(**self._specs())[name]
             if not isinstance(spec, Spec):
                 raise ValueError(f"{name} is {type(spec).__name__}, which has no parameters to set: {sorted(fields)}.")
             setattr(self, name, spec.replace(**fields))
         return self
 
-    def _new_booster(self, adapter: BoosterAdapter) -> Any:
-        """Return an unfitted copy of the wrapped estimator, or what stands for None."""
-        return adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
+    def _specs(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _SPECS}
+
+    def _new_booster(self) -> tuple[BoosterAdapter, Any]:
+        """Return the adapter and an unfitted copy of the wrapped estimator, or what stands for None."""
+        adapter = adapter_of(self.estimator, self._task)
+        return adapter, adapter.clone(self.estimator, self._task, costs=self.feature_costs is not None)
 
     def without_early_stopping(self) -> Self:
         """Return an unfitted copy that trains for a fixed number of rounds, such as on all rows once that is known.
@@ -121,8 +107,7 @@ class GRBBModel(SavedModel):
             It has the rounds of this model if that is fitted, ``n_iter_``, else those of the wrapped estimator.
         """
         model: Self = clone(self)
-        adapter = adapter_of(self.estimator, self._task)
-        booster = self._new_booster(adapter)
+        adapter, booster = self._new_booster()
         adapter.fix_rounds(booster, max(self.n_iter_, 1) if hasattr(self, "booster_") else None)
         return model.set_params(estimator=booster)
 
@@ -139,8 +124,7 @@ class GRBBModel(SavedModel):
         Table
             Numbers, categories and names.
         """
-        adapter = adapter_of(self.estimator, self._task)
-        estimator = self._new_booster(adapter)
+        adapter, estimator = self._new_booster()
         categorical = self._categorical(adapter.categorical(estimator))
         return read_table(X, categorical=categorical, missing=adapter.missing(estimator))
 
@@ -157,16 +141,15 @@ class GRBBModel(SavedModel):
     ) -> Labels:
         """Read the rows and then the labels, make the objective, train, and set what both estimators have."""
         self._check_costs()
-        adapter = adapter_of(self.estimator, self._task)
-        estimator = self._new_booster(adapter)
+        adapter, estimator = self._new_booster()
         missing = adapter.missing(estimator)
         continued = booster = None
         if init_model is not None:  # which may be this very model
             continued, booster = self._continued(init_model, adapter.library, missing), init_model.booster_
         self._library = adapter.library
-        self._schema, self._unseen = None, adapter.unseen
-        of_booster = adapter.categorical(estimator)
-        table = self._read(X, reset=True, of_booster=of_booster, missing=missing, continued=continued)
+        self._unseen = adapter.unseen
+        categorical = self._categorical(adapter.categorical(estimator))
+        table = self._read(X, reset=True, categorical=categorical, missing=missing, schema=continued)
         regression = self._task == "regression"
         loss: LossName = "squared_error" if regression else "auto"
         labels = read_labels(y, loss, classes, self.unlabeled, type(self).__name__)
@@ -184,10 +167,7 @@ class GRBBModel(SavedModel):
         self.objective_: GRBBObjective = grbb_objective(
             table,
             labels,
-            graph=self.graph,
-            teacher=self.teacher,
-            propagation=self.propagation,
-            rule=self.rule,
+            **self._specs(),
             sample_weight=weight,
             class_weight=None if regression else adapter.class_weight(estimator, self.class_weight, labels),
             random_state=(seed or 0) % 2**31,
@@ -214,7 +194,7 @@ class GRBBModel(SavedModel):
         )
         self.__dict__.pop("forest_", None)
         self.estimator_ = estimator
-        self.booster_ = trained.booster
+        self.booster_: Any = trained.booster
         self.graph_ = self.objective_.graph_
         self.evidence_ = self.objective_.evidence_
         self.n_iter_ = trained.n_iter
@@ -235,12 +215,11 @@ class GRBBModel(SavedModel):
                 f"init_model must be a fitted {type(self).__name__}, from fit or grbb_ext.load; got "
                 f"{type(before).__name__}. For a booster of the library use its own train with grbb_objective."
             )
-        check_is_fitted(before, "booster_")
         if before.library_ != library:
             raise ValueError(
                 f"init_model is one of {before.library_}, but estimator is one of {library}. Wrap the same."
             )
-        schema = before._schema or Schema()
+        schema = before._schema
         if not np.array_equal(schema.missing, missing, equal_nan=True):
             raise ValueError(
                 f"init_model was trained with missing={schema.missing}, but estimator has missing={missing}. "
@@ -256,16 +235,12 @@ class GRBBModel(SavedModel):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _check_costs(self) -> None:
-        if self.feature_costs is None:
-            if self.budget is not None or np.any(self.mu):
-                raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
-        elif isinstance(self.feature_costs, str) or not (
-            isinstance(self.feature_costs, (FeatureCosts, Mapping, Sequence, np.ndarray))
-            or hasattr(self.feature_costs, "items")  # a pandas Series
-        ):
-            raise TypeError(
-                f"feature_costs must be FeatureCosts, or prices by column; got {type(self.feature_costs).__name__}."
-            )
+        costs = self.feature_costs
+        if costs is None and (self.budget is not None or np.any(self.mu)):
+            raise ValueError("mu and budget need prices: pass feature_costs=FeatureCosts(...).")
+        by_column = isinstance(costs, (Sequence, np.ndarray)) or hasattr(costs, "items")  # a mapping, a pandas Series
+        if isinstance(costs, str) or not (costs is None or isinstance(costs, FeatureCosts) or by_column):
+            raise TypeError(f"feature_costs must be FeatureCosts, or prices by column; got {type(costs).__name__}.")
 
     def _costs(self) -> FeatureCosts:
         return self.feature_costs if isinstance(self.feature_costs, FeatureCosts) else FeatureCosts(self.feature_costs)
@@ -275,16 +250,15 @@ class GRBBModel(SavedModel):
 
     def _raw_scores(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "booster_")
-        return self._raw_scores_of(self._read(X, reset=False))
+        return self._raw_scores_of(self._read(X))
 
     def _raw_scores_of(self, table: Table) -> NDArray[Any]:
         return self._adapter.raw_scores(self.booster_, self.estimator_, table, self._booster_names())
 
     def _staged_raw_scores(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield raw scores after each round, added tree by tree as the library does."""
-        check_is_fitted(self, "booster_")
-        values = self._read(X, reset=False).values
         base = self.forest_.base
+        values = self._read(X).values
         forest = replace(self.forest_, feature_names=None, categories={}, base=np.zeros_like(base))
         scores = np.repeat(base[None, :], values.shape[0], axis=0)
         per_round = forest.n_trees // max(self.n_iter_, 1)
@@ -303,14 +277,12 @@ class GRBBModel(SavedModel):
     @property
     def _adapter(self) -> BoosterAdapter:
         """What trains and asks the booster; a name and a look-up of it, so that models pickle without adapters."""
-        return adapter_named(self._library)
+        return adapter_named(self.library_)
 
     @cached_property
     def forest_(self) -> Forest:
         """The trees as arrays."""
-        check_is_fitted(self, "booster_")
-        schema = self._schema or Schema()
-        xgboost = self.library_ == "xgboost"
+        xgboost, schema = self.library_ == "xgboost", self._schema
         categories = {
             (j if xgboost else position): schema.categories[j]
             for position, j in enumerate(schema.categorical)
@@ -325,7 +297,6 @@ class GRBBModel(SavedModel):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Importance of each column, by the wrapped estimator's ``importance_type``; the sum is 1."""
-        check_is_fitted(self, "booster_")
         raw = self._adapter.importances(self.booster_, self.estimator_, self.n_features_in_)
         total = raw.sum()
         return np.asarray(raw / total if total > 0 else raw, dtype=np.float64)
@@ -387,7 +358,7 @@ class GRBBModel(SavedModel):
     def _with_read_rows(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Read X as for a prediction: with the categories, and what is missing, of the model."""
         X = settings.get("X")
-        return settings if X is None else {**settings, "X": self._read(X, reset=False)}
+        return settings if X is None else {**settings, "X": self._read(X)}
 
     def cost_curve(self, X: Any, y: Any, **settings: Any) -> CostCurve:
         """Cross-validate this estimator for values of mu or hard budgets; it is not changed and need not be fitted.
@@ -456,8 +427,8 @@ class GRBBModel(SavedModel):
                 "early_exit stops where the class is certain or probable. Leave it out for regression, or pass "
                 "early_exit='decision' and the decision_threshold= whose side is asked for."
             )
-        costs, schema = self._bind_costs(), self._schema or Schema()
-        known = {costs.features[j]: names for j, names in schema.categories.items()}
+        costs = self._bind_costs()
+        known = {costs.features[j]: names for j, names in self._schema.categories.items()}
         settings = {"categories": known, "classes": getattr(self, "classes_", None)} | settings
         return OnDemandPredictor(self.forest_, costs, fetch, **settings)
 
@@ -466,8 +437,6 @@ class GRBBModel(SavedModel):
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
         """Return raw scores, labels and weights of the labelled rows; the others cannot be scored."""
         check_is_fitted(self, "booster_")
-        table, labels, rows = self._read_labeled(X, y)
-        weight = check_sample_weight(sample_weight, labels.size)
-        if not rows.size:
-            raise ValueError("y has no labelled row, so there is nothing to score.")
-        return self._raw_scores_of(table.take(rows)), labels[rows], None if weight is None else weight[rows]
+        table, labels, rows = self._read_labeled(X, y, "y has no labelled row, so there is nothing to score.")
+        weight = check_sample_weight(sample_weight, len(y))
+        return self._raw_scores_of(table), labels, None if weight is None else weight[rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from grbb_ext.losses import class_probabilities
 from grbb_ext.table import Table
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # scikit-learn has no types
     """Boosting classifier that also learns from unlabelled rows, with optional prices of features.
 
@@ -117,42 +119,8 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
     """
 
     _task = "classification"
-    classes_: NDArray[Any]
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        graph: Any = None,
-        teacher: Any = None,
-        propagation: Any = None,
-        rule: Any = None,
-        feature_costs: Any = None,
-        mu: float = 0.0,
-        budget: float | None = None,
-        class_weight: Any = None,
-        unlabeled: Any = -1,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            estimator,
-            graph=graph,
-            teacher=teacher,
-            propagation=propagation,
-            rule=rule,
-            feature_costs=feature_costs,
-            mu=mu,
-            budget=budget,
-            categorical_features=categorical_features,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
-        self.unlabeled = unlabeled
+    class_weight: Any = None
+    unlabeled: Any = -1
 
     def fit(
         self,
@@ -199,10 +167,9 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             X, y, sample_weight, classes=known, eval_set=eval_set, callbacks=callbacks, init_model=init_model
         )
         assert labels.classes is not None
-        self.classes_ = labels.classes
-        predicted = self._classes_of(self.raw_scores_)
-        predicted[labels.labeled] = np.asarray(labels.y[labels.labeled].tolist(), dtype=self.classes_.dtype)
-        self.transduction_ = predicted
+        self.classes_: NDArray[Any] = labels.classes
+        self.transduction_ = self._classes_of(self.raw_scores_)
+        self.transduction_[labels.labeled] = np.asarray(labels.y[labels.labeled].tolist(), dtype=self.classes_.dtype)
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:

@@ -19,7 +19,6 @@ from grbb_ext.estimators._rows import RowReader
 from grbb_ext.forest import Forest
 from grbb_ext.persistence import (
     LIBRARY_OF_FILE,
-    Document,
     ModelFileError,
     NotPlainError,
     from_plain,
@@ -55,15 +54,14 @@ class OfTrainingRows:
     def __get__(self, model: Any, owner: type) -> Any:
         if model is None:
             return self
-        if "booster_" not in vars(model):
-            raise AttributeError(f"{type(model).__name__} has no {self._name} before fit.", name=self._name, obj=model)
-        raise AttributeError(
-            f"{self._name} is made of the rows given to fit, and a saved model does not hold them. So graph_, "
-            "objective_, raw_scores_, transduction_, prediction_variance(), suggest_labels(), plan_labels() and "
-            "report() do not work after load(): fit again, or keep the model with pickle or joblib.",
-            name=self._name,
-            obj=model,
-        )
+        message = f"{type(model).__name__} has no {self._name} before fit."
+        if "booster_" in vars(model):
+            message = (
+                f"{self._name} is made of the rows given to fit, and a saved model does not hold them. So graph_, "
+                "objective_, raw_scores_, transduction_, prediction_variance(), suggest_labels(), plan_labels() and "
+                "report() do not work after load(): fit again, or keep the model with pickle or joblib."
+            )
+        raise AttributeError(message, name=self._name, obj=model)
 
 
 class SavedModel(RowReader):
@@ -130,7 +128,7 @@ class SavedModel(RowReader):
         ImportError
             If the library of the booster is not installed.
         """
-        model: Self = restore(cls, *read_folder(path), path)
+        model: Self = _load(path, cls)
         return model
 
 
@@ -173,18 +171,18 @@ def load(path: str | PathLike[str]) -> GRBBClassifier | GRBBRegressor:
     >>> loaded.predict([[30.0], [70.0]]).tolist()
     ['low', 'high']
     """
+    return _load(path)  # type: ignore[no-any-return]
+
+
+def _load(path: str | PathLike[str], cls: Any = None) -> Any:
+    """Make the estimator that a saved model describes, which has to be a `cls`."""
     from grbb_ext import estimators  # whose modules import this one
 
     document, model = read_folder(path)
-    name = _TASKS.get(str(document.content.get("task")), "GRBBClassifier")
-    return restore(getattr(estimators, name), document, model, path)  # type: ignore[no-any-return]
-
-
-def restore(cls: Any, document: Document, model: bytes, path: str | PathLike[str]) -> Any:
-    """Make the estimator that a saved model describes; `path` is for messages."""
     task, library = document.content.get("task"), LIBRARY_OF_FILE[document.model_file]
     if not isinstance(task, str) or task not in _TASKS or document.content.get("library") != library:
         raise ModelFileError(f"{str(path)!r} is not the model of a classifier or regressor.")
+    cls = cls or getattr(estimators, _TASKS[task])
     if task != cls._task:
         raise ModelFileError(f"{str(path)!r} holds a {_TASKS[task]}: use {_TASKS[task]}.load or grbb_ext.load.")
     adapter = adapter_named(library)
@@ -235,9 +233,6 @@ def _content(model: Any, adapter: BoosterAdapter) -> tuple[dict[str, Any], list[
 def _restored(cls: Any, content: Any, data: bytes, adapter: BoosterAdapter) -> Any:
     plain = _checked(content, cls._task)
     wrapped = plain["settings"].pop("estimator")
-    for name in plain["settings"]:
-        if name not in cls._get_param_names():
-            raise ValueError(f"save never writes the setting {name!r}")
     settings = _settings(plain["settings"], "setting", _SETTINGS)
     model = cls(estimator=None if wrapped is None else _unwrapped(wrapped, adapter), **settings)
     model._library = adapter.library
@@ -283,7 +278,7 @@ def _compare(model: Any, forest: Forest, adapter: BoosterAdapter) -> None:
 
 
 _MOST_ROWS, _MOST_ENTRIES = 64, 10_000_000
-_MOST_THREADS = 1024
+_THREADS, _MOST_THREADS = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads"), 1024
 
 
 def _is_int(value: Any, least: int = 0) -> bool:
@@ -324,24 +319,22 @@ def _is_evidence(value: Any) -> bool:
     """Whether a dict holds names, numbers and weights of experts, all as many, and powers with their shares."""
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields(Evidence)}:
         return False
-    if not (
+    return (
         _is_list(value["experts"], _is_text)
         and _is_list(value["log_likelihood"], lambda one: one is None or _is_number(one))
-    ):
-        return False
-    if not all(_is_list(value[name], _is_number) for name in ("weight", "powers", "shares")):
-        return False
-    if not (value["class_shares"] is None or _is_list(value["class_shares"], _is_number)):
-        return False
-    alike = len(value["experts"]) == len(value["log_likelihood"]) == len(value["weight"]) > 0
-    return alike and len(value["powers"]) == len(value["shares"]) > 0 and _is_int(value["n_labels"])
+        and all(_is_list(value[name], _is_number) for name in ("weight", "powers", "shares"))
+        and (value["class_shares"] is None or _is_list(value["class_shares"], _is_number))
+        and len(value["experts"]) == len(value["log_likelihood"]) == len(value["weight"]) > 0
+        and len(value["powers"]) == len(value["shares"]) > 0
+        and _is_int(value["n_labels"])
+    )
 
 
 def _is_classes(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.ndim == 1 and np.unique(value).size == value.size > 0
 
 
-# What save writes: whether a value is None or passes the check. Those of the second part are plain values.
+# What save writes: whether a value is None or passes the check.
 _PARTS: dict[str, Callable[[Any], bool]] = {
     "task": _is_text,
     "library": _is_text,
@@ -361,28 +354,25 @@ _PARTS: dict[str, Callable[[Any], bool]] = {
     "feature_cost": lambda value: value is None or _is_number(value),
     "paid": lambda value: _is_list(value, lambda source: type(source) in (int, str)),
     "ledger": lambda value: value is None or isinstance(value, dict),
-}
-_PLAIN_PARTS: dict[str, Callable[[Any], bool]] = {
     "categories": _is_categories,
     "missing": lambda value: type(value) is float,
     "evals_result": _is_history,
     "classes": _is_classes,
 }
+# Those that to_plain writes.
+_PLAIN_PARTS = ("categories", "missing", "evals_result", "classes")
 
 
 def _checked(content: Mapping[str, Any], task: str) -> dict[str, Any]:
     """Return the parts of the JSON, each of the type that save writes."""
-    expected = {*_PARTS, *_PLAIN_PARTS} - ({"classes"} if task == "regression" else set())
+    expected = _PARTS.keys() - ({"classes"} if task == "regression" else set())
     if content.keys() != expected:
         raise ValueError(f"the parts {sorted(content.keys() ^ expected)} are missing, or nobody wrote them")
-    parts = {name: content[name] for name in _PARTS} | {
-        name: from_plain(content[name]) for name in _PLAIN_PARTS if name in expected
-    }
-    for name, check in (_PARTS | _PLAIN_PARTS).items():
-        if name in parts and not check(parts[name]):
+    parts = {name: from_plain(value) if name in _PLAIN_PARTS else value for name, value in content.items()}
+    for name, value in parts.items():
+        if not _PARTS[name](value):
             raise ValueError(f"{name} is not what save writes")
-    n_features = parts["n_features"]
-    columns = parts["categorical"]
+    n_features, columns = parts["n_features"], parts["categorical"]
     if len(parts["feature_names"] or []) not in (0, n_features) or (columns and columns[-1] >= n_features):
         raise ValueError("there are more or fewer names than columns, or categories of columns that do not exist")
     if not parts["categories"].keys() <= set(columns):
@@ -415,16 +405,16 @@ def _settings(plain: dict[str, Any], what: str, types_of: Mapping[str, tuple[typ
     """Return settings; those that save never writes are refused, for a later fit would act on them."""
     settings = {name: from_plain(value) for name, value in plain.items()}
     for name, value in settings.items():
+        if value is None:
+            continue
         types = types_of.get(name, _SETTING)
-        if value is not None and _OF_THIS_MACHINE.fullmatch(name):
+        if _OF_THIS_MACHINE.fullmatch(name):
             raise ValueError(f"save never writes the {what} {name!r}")
-        if value is not None and (not isinstance(value, types) or (type(value) is bool and bool not in types)):
+        if not isinstance(value, types) or (type(value) is bool and bool not in types):
             raise ValueError(f"the {what} {name} is of type {type(value).__name__}")
-    # Refuse numbers of threads that no machine has: the libraries end the process where they cannot start them.
-    for name in ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads"):
-        threads = settings.get(name)
-        if threads is not None and (type(threads) is not int or abs(threads) > _MOST_THREADS):
-            raise ValueError(f"{name} is {threads!r}")
+        # Refuse numbers of threads that no machine has: the libraries end the process where they cannot start them.
+        if name in _THREADS and (type(value) is not int or abs(value) > _MOST_THREADS):
+            raise ValueError(f"{name} is {value!r}")
     return settings
 
 

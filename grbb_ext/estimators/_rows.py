@@ -86,27 +86,15 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     _task: Task
     categorical_features: Any
     unlabeled: Any = np.nan
-    _schema: Schema | None
+    _library: str
+    _schema: Schema
     _unseen: Unseen
 
-    def _read(
-        self,
-        X: Any,
-        *,
-        reset: bool,
-        of_booster: Sequence[Any] = (),
-        missing: float | None = None,
-        continued: Schema | None = None,
-    ) -> Table:
-        """Return X as numbers, and set what scikit-learn wants to know of it."""
-        table = read_table(
-            X,
-            categorical=self._categorical(of_booster) if reset else (),
-            schema=continued if reset else self._schema,
-            unseen=self._unseen,
-            missing=missing,
-            min_rows=2 if reset else 1,
-        )
+    def _read(self, X: Any, *, reset: bool = False, **settings: Any) -> Table:
+        """Return X as numbers, by the columns known or by `settings`, and set what scikit-learn wants to know of it."""
+        if not reset:
+            settings = {"categorical": (), "schema": self._schema}
+        table = read_table(X, unseen=self._unseen, min_rows=2 if reset else 1, **settings)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             self._schema = table.schema
@@ -126,12 +114,15 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         flags = len(asked) > 0 and all(isinstance(entry, (bool, np.bool_)) for entry in asked)
         return [*(np.flatnonzero(asked).tolist() if flags else asked), *of_booster]
 
-    def _read_labeled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any], NDArray[np.intp]]:
-        """Return rows with labels that were not given to fit, and the positions of the labelled ones."""
-        table, name = self._read(X, reset=False), type(self).__name__
+    def _read_labeled(self, X: Any, y: Any, none: str) -> tuple[Table, NDArray[Any], NDArray[np.intp]]:
+        """Return the labelled ones of rows that were not given to fit, and their positions; `none` is the error."""
+        table, name = self._read(X), type(self).__name__
         labels = read_numbers(y, name) if self._task == "regression" else read_classes(y, self.unlabeled, name)
         check_consistent_length(table.values, labels)
-        return table, labels, np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
+        rows = np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
+        if not rows.size:
+            raise ValueError(none)
+        return table.take(rows), labels[rows], rows
 
     def _evaluation_sets(self, eval_set: Any) -> list[tuple[Table, NDArray[Any]]]:
         """Return the labelled rows of each pair (X, y)."""
@@ -141,13 +132,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
             eval_set = [eval_set]
         if not isinstance(eval_set, (list, tuple)) or any(not isinstance(e, tuple) or len(e) != 2 for e in eval_set):
             raise ValueError("eval_set must be a list of pairs (X, y).")
-        sets = []
-        for X, y in eval_set:
-            table, labels, rows = self._read_labeled(X, y)
-            if not rows.size:
-                raise ValueError("A set of eval_set has no labelled row: watch rows that have labels.")
-            sets.append((table.take(rows), labels[rows]))
-        return sets
+        none = "A set of eval_set has no labelled row: watch rows that have labels."
+        return [self._read_labeled(X, y, none)[:2] for X, y in eval_set]
 
     @property
     def _names(self) -> tuple[str, ...] | None:

@@ -76,8 +76,7 @@ class ForestCursor:
 
     def finished_trees(self) -> NDArray[np.intp]:
         """Return, for each row, how many of the first trees have all reached a leaf."""
-        first: NDArray[np.intp] = self.forest._kernels.first_open(self.forest.feature, self.nodes)
-        return first
+        return np.asarray(self.forest._kernels.first_open(self.forest.feature, self.nodes))
 
     def advance(self, X: Any, known: ArrayLike | None = None, *, stop_tree: int | None = None) -> None:
         """Move rows down every tree as far as their known features allow.

@@ -239,9 +239,8 @@ class Forest:
         """
         dtype = np.float32 if library == "xgboost" else np.float64
         start = np.atleast_1d(np.asarray(base, dtype=dtype))
-        arrays: dict[str, Any] = pack(trees, n_features, len(start), dtype)
         return cls(
-            **arrays,
+            **pack(trees, n_features, len(start), dtype),
             base=start,
             n_features=n_features,
             feature_names=None if feature_names is None else tuple(feature_names),
@@ -271,7 +270,7 @@ class Forest:
     @property
     def right(self) -> NDArray[np.int32]:
         """The right child of each node; a leaf is its own."""
-        return np.where(self.feature >= 0, self.left + 1, self.left).astype(np.int32)
+        return self.left + (self.feature >= 0)
 
     @property
     def trees_per_round(self) -> int:
@@ -383,7 +382,10 @@ class Forest:
     @cached_property
     def leaf_bounds(self) -> LeafBounds:
         """The least and the most that each tree can add to each output."""
-        lowest, highest = (self._by_output(bounds[self.tree_start[:-1]]) for bounds in self.node_bounds)
+        lowest, highest = (bounds[self.tree_start[:-1]] for bounds in self.node_bounds)
+        if self.value.shape[1] == 1:  # spread over the outputs
+            is_own = self.tree_output[:, None] == np.arange(self.n_outputs)
+            lowest, highest = (np.where(is_own, values, self.value.dtype.type(0)) for values in (lowest, highest))
         return LeafBounds(lowest, highest)
 
     node_bounds = cached_property(_below.bounds)
@@ -442,14 +444,6 @@ class Forest:
         scores = np.repeat(self.base[:, None], nodes.shape[1], axis=1)
         self._kernels.add(value, nodes, self.tree_output[start : start + len(nodes)], scores)
         return scores.T
-
-    def _by_output(self, values: Floats) -> Floats:
-        """Spread values of trees, shape (n_trees, n_values), over the outputs."""
-        if self.value.shape[1] > 1:
-            return values
-        spread = np.zeros((self.n_trees, self.n_outputs), dtype=values.dtype)
-        spread[np.arange(self.n_trees), self.tree_output] = values[:, 0]
-        return spread
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come back writable from a pickle; the constructor closes them again.

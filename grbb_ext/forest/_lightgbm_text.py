@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from grbb_ext.forest._tree import Tree, pack
+from grbb_ext.forest._tree import MOST_OUTPUTS_OF_NO_TREES, Tree, pack, rounds_to_keep
 
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _ZERO, _NAN = 1, 2
@@ -37,40 +37,34 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     """
     if text.startswith("\n"):
         raise ValueError("the file does not begin with the line 'tree'.")
-    head, *blocks = text.split("\nTree=")
-    header = _fields(head.split("\n"), bare=True)
+    body, *rest = _END.split(text, maxsplit=1)
+    head, *blocks = body.split("\nTree=")
+    header = _fields((head if blocks else text).split("\n"), bare=True)
     version = header.get("version", "v2")
     if version not in _VERSIONS:
         raise ValueError(f"the format {version!r} is not known.")
-    missing = [
-        key for key in ("tree", "num_class", "label_index", "max_feature_idx", "feature_infos") if key not in header
-    ]
-    if missing:
-        raise ValueError(f"the header has no {missing[0]!r}.")
-    blocks, rest = _without_end(blocks)
-    # Before v3 a file did not say where its trees end.
-    ends = ("end of trees",) if version != "v2" else ("end of trees", "feature importances:", "feature_importances:")
-    if not rest.startswith(ends) and (blocks or not any(f"\n{end}" in head for end in ends)):
+    for key in ("tree", "num_class", "label_index", "max_feature_idx", "feature_infos"):
+        if key not in header:
+            raise ValueError(f"the header has no {key!r}.")
+    if not rest or "\nTree=" in rest[0] or (version != "v2" and not rest[0].startswith("end of trees")):
         raise ValueError("the line 'end of trees' is missing.")
-    _check_sizes(header, blocks)
-    _check_rest(rest if blocks else text)
+    if "tree_sizes" in header or version != "v2":  # files of the first versions are read line by line
+        _check_sizes(header, blocks)
+    _check_rest(rest[0] if blocks else text)
     n_outputs = _whole(header.get("num_tree_per_iteration", header["num_class"]), "num_tree_per_iteration")
     if _whole(header["num_class"], "num_class") != n_outputs:
         raise ValueError(f"the header announces {header['num_class']} classes, but {n_outputs} trees in each round.")
-    if len(blocks) % n_outputs or (not blocks and n_outputs > _MOST_OUTPUTS_OF_NO_TREES):
+    if len(blocks) % n_outputs or (not blocks and n_outputs > MOST_OUTPUTS_OF_NO_TREES):
         raise ValueError(f"there are {len(blocks)} trees for rounds of {n_outputs}.")
-    if iterations is not None:
-        if not 0 < iterations * n_outputs <= len(blocks):
-            rounds = len(blocks) // n_outputs
-            raise ValueError(f"iterations must lie between 1 and {rounds}, the rounds of the model; got {iterations}.")
-        blocks = blocks[: iterations * n_outputs]
+    n_trees = rounds_to_keep(iterations, len(blocks) // n_outputs) * n_outputs
+    kept = [_tree_fields(block) for block in blocks][:n_trees]
     n_features = _whole(header["max_feature_idx"], "max_feature_idx", least=0) + 1
     names = _words(header.get("feature_names", ""))
     for entry, what in (("feature_names", "feature names"), ("feature_infos", "feature infos")):
         n_entries = len(_words(header.get(entry, "")))
         if n_entries != n_features:
             raise ValueError(f"the model has {n_entries} {what} for {n_features} features.")
-    trees = [_read_tree(_tree_fields(block), i % n_outputs) for i, block in enumerate(blocks)]
+    trees = [_read_tree(fields, i % n_outputs) for i, fields in enumerate(kept)]
     arrays = pack(trees, n_features, n_outputs, np.float64)
     if np.diff(arrays["tree_start"]).tolist() != [tree.feature.size for tree in trees]:
         raise ValueError("a tree has nodes that cannot be reached.")
@@ -87,18 +81,18 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
     }
 
 
+# Before v3 a file did not say where its trees end.
+_END = re.compile(r"\n(?=end of trees|feature[ _]importances:)")
 _VERSIONS = ("v2", "v3", "v4")
-# The outputs of a model without trees are a mere number in its file.
-_MOST_OUTPUTS_OF_NO_TREES = 2**16
 # LightGBM reads that many lines of a tree.
 _MOST_LINES = 22
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
-_INTEGER = re.compile(r"-?[0-9]+")
-_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|inf)")
-_ANY_NUMBER = re.compile(rf"{_NUMBER.pattern}|-?nan")
+_INTEGER = r"-?[0-9]+"
+_NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|inf)"
+# By kind of array; "*" is what no prediction needs.
 _LIST_OF = {
-    "i": re.compile(rf"(?:{_INTEGER.pattern}(?: {_INTEGER.pattern})*)?"),
-    "f": re.compile(rf"(?:{_NUMBER.pattern}(?: {_NUMBER.pattern})*)?"),
+    kind: re.compile(rf"(?:(?:{word})(?: (?:{word}))*)?")
+    for kind, word in {"i": _INTEGER, "f": _NUMBER, "*": rf"{_NUMBER}|-?nan"}.items()
 }
 
 
@@ -120,30 +114,19 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _whole(text: str, what: str, least: int = 1) -> int:
-    if not _INTEGER.fullmatch(text) or not least <= int(text[:20]) < 2**31:
+    if not re.fullmatch(_INTEGER, text) or not least <= int(text[:20]) < 2**31:
         raise ValueError(f"invalid literal {text[:40]!r} for {what}.")
     return int(text)
 
 
-def _without_end(blocks: list[str]) -> tuple[list[str], str]:
-    """Cut what follows the last tree from it."""
-    if not blocks:
-        return blocks, ""
-    inside = re.match(r"[^\n]*\n(?:[^\n]+\n)*\n*", blocks[-1])
-    end = len(blocks[-1]) if inside is None else inside.end()
-    return [*blocks[:-1], blocks[-1][:end]], blocks[-1][end:]
-
-
 def _check_sizes(header: dict[str, str], blocks: list[str]) -> None:
     """Refuse trees that do not stand where the header says, for there the library looks for them."""
-    if "tree_sizes" not in header and _VERSIONS.index(header.get("version", "v2")) == 0:
-        return  # files of the first versions are read line by line
     announced = [_whole(size, "tree_sizes") for size in _words(header.get("tree_sizes", ""))]
     if len(announced) != len(blocks):
         raise ValueError(f"the header announces {len(announced)} trees, but there are {len(blocks)}.")
-    # The newline before "Tree=" is that of the block before it; what follows the last tree is not counted.
+    # The newline before "Tree=" is that of the block before it; empty lines after the last tree are not all counted.
     sizes = [len(block.encode()) + len("Tree=\n") for block in blocks]
-    if sizes[:-1] != announced[:-1] or (sizes and sizes[-1] - 1 < announced[-1]):
+    if sizes[:-1] != announced[:-1] or (sizes and sizes[-1] < announced[-1]):
         raise ValueError("the trees are not as long as the header says.")
 
 
@@ -167,26 +150,25 @@ def _tree_fields(block: str) -> dict[str, str]:
     return _fields(lines[:end])
 
 
+def _listed(fields: dict[str, str], key: str, kind: str, n: int) -> list[str]:
+    """Return the n numbers of a list, as text."""
+    words = fields[key].split()
+    if not _LIST_OF[kind].fullmatch(fields[key]) or len(words) != n:
+        raise ValueError(f"a tree has entries in {key!r} that are not numbers, or not {n}, but {len(words)}.")
+    return words
+
+
 def _array(fields: dict[str, str], key: str, dtype: DTypeLike, n: int) -> NDArray[Any]:
     kind = np.dtype(dtype)
-    if not _LIST_OF["f" if kind.kind == "f" else "i"].fullmatch(fields[key]):
-        raise ValueError(f"a tree has entries in {key!r} that are not numbers.")
-    values = np.array([float(word) if kind.kind == "f" else int(word) for word in fields[key].split()])
-    if values.size != n:
-        raise ValueError(f"a tree has {values.size} entries in {key!r} where {n} belong.")
-    if n and not (np.isinf(values).sum() == fields[key].count("inf") if kind.kind == "f" else _fits(values, kind)):
+    if kind.kind == "f":
+        values = np.array([float(word) for word in _listed(fields, key, "f", n)])
+        fits = np.isinf(values).sum() == fields[key].count("inf")
+    else:
+        values, limits = np.array([int(word) for word in _listed(fields, key, "i", n)]), np.iinfo(kind)
+        fits = n == 0 or (limits.min <= values.min() and values.max() <= limits.max)
+    if not fits:
         raise ValueError(f"a tree has entries in {key!r} that are too large.")
     return values.astype(kind)
-
-
-def _matches(pattern: re.Pattern[str], text: str, n: int) -> bool:
-    words = text.split(" ")
-    return len(words) == n and all(pattern.fullmatch(word) for word in words)
-
-
-def _fits(values: NDArray[Any], kind: np.dtype[Any]) -> bool:
-    limits = np.iinfo(kind)
-    return bool(limits.min <= values.min() and values.max() <= limits.max)
 
 
 def _read_tree(fields: dict[str, str], output: int) -> Tree:
@@ -207,9 +189,8 @@ def _read_tree(fields: dict[str, str], output: int) -> Tree:
     threshold, leaf_count, inner_count = np.zeros(n_inner), np.ones(n_leaves), np.ones(n_inner)
     for key in ("split_gain", "leaf_weight", "internal_value", "internal_weight", "shrinkage"):
         # No prediction needs them, but LightGBM ends the process where it cannot read them.
-        n_numbers = {"leaf_weight": n_leaves, "shrinkage": 1}.get(key, n_inner)
-        if n_inner and key in fields and not _matches(_ANY_NUMBER, fields[key], n_numbers):
-            raise ValueError(f"a tree has entries in {key!r} that are not numbers, or not {n_numbers}.")
+        if n_inner and key in fields:
+            _listed(fields, key, "*", {"leaf_weight": n_leaves, "shrinkage": 1}.get(key, n_inner))
     if n_inner:  # a tree of one leaf has no other lines
         feature = _array(fields, "split_feature", np.int32, n_inner)
         threshold = _array(fields, "threshold", np.float64, n_inner)
@@ -222,9 +203,7 @@ def _read_tree(fields: dict[str, str], output: int) -> Tree:
     if n_inner and (feature.min() < 0 or kind.min() < 0 or missing_type.max() > _NAN):
         raise ValueError("a split reads a column or has a type that does not exist.")
     # With missing type "None" NaN counts as 0.
-    default_left = np.where(
-        (missing_type == _ZERO) | (missing_type == _NAN), (kind & _DEFAULT_LEFT) > 0, threshold >= 0
-    )
+    default_left = np.where(missing_type > 0, (kind & _DEFAULT_LEFT) > 0, threshold >= 0)
     return Tree(
         # Inner nodes keep their numbers; leaf j, which LightGBM writes as ~j, follows as n_inner + j.
         feature=np.concatenate([feature, nothing - 1]),

@@ -65,15 +65,15 @@ class _Reader:
     def marker(self) -> str:
         return self.take(1).decode("latin-1")
 
-    def peek(self) -> str:
-        marker = self.marker()
-        self.position -= 1
-        return marker
+    def skip(self, marker: str) -> bool:
+        """Step over a marker if it comes next, and return whether it does."""
+        is_next = self.data.startswith(marker.encode(), self.position)
+        self.position += is_next
+        return is_next
 
     def expect(self, marker: str) -> None:
-        found = self.marker()
-        if found != marker:
-            raise ValueError(f"expected {marker!r} at byte {self.position - 1}, found {found!r}.")
+        if not self.skip(marker):
+            raise ValueError(f"expected {marker!r} at byte {self.position}, found {self.marker()!r}.")
 
     def scalar(self, marker: str) -> Any:
         code = _SCALARS[marker]
@@ -104,18 +104,15 @@ class _Reader:
 
     def mapping(self, depth: int) -> dict[str, Any]:
         entries = {}
-        while self.peek() != "}":
+        while not self.skip("}"):
             key = self.text()
             if key in entries:
                 raise ValueError(f"the entry {key!r} occurs twice.")
             entries[key] = self.value(depth + 1)
-        self.expect("}")
         return entries
 
     def array(self, depth: int) -> Any:
-        marker = self.peek()
-        if marker == "$":
-            self.expect("$")
+        if self.skip("$"):
             kind = self.marker()
             if kind not in _SCALARS:
                 raise ValueError(f"unknown array type {kind!r} at byte {self.position - 1}.")
@@ -123,13 +120,11 @@ class _Reader:
             dtype = np.dtype(_SCALARS[kind].replace("b", "i1").replace("B", "u1"))
             n = self.length()
             return np.frombuffer(self.take(n * dtype.itemsize), dtype=dtype).astype(dtype.newbyteorder("="))
-        if marker == "#":
-            self.expect("#")
+        if self.skip("#"):
             return [self.value(depth + 1) for _ in range(self.length())]
         entries = []
-        while self.peek() != "]":
+        while not self.skip("]"):
             entries.append(self.value(depth + 1))
-        self.expect("]")
         return entries
 
 
@@ -162,41 +157,16 @@ def fields_from_booster(booster: Any, iterations: int | None, missing: float | N
     elif hasattr(booster, "booster_"):
         booster = booster.booster_
     if hasattr(booster, "save_raw"):
-        document = bytes(booster.save_raw("ubj"))
-        fields = _careful(lambda: read_xgboost(read_ubjson(document), iterations), "The XGBoost model")
+        data, what = bytes(booster.save_raw("ubj")), "The XGBoost model"
     elif hasattr(booster, "model_to_string"):
         # None keeps the best round where early stopping found one, as predict does.
-        text = booster.model_to_string(num_iteration=iterations)
-        fields = _careful(lambda: read_lightgbm(text, iterations), "The LightGBM model")
+        data, what = booster.model_to_string(num_iteration=iterations).encode(), "The LightGBM model"
     else:
         raise TypeError(
             "booster must be an xgboost.Booster, a lightgbm.Booster or a fitted scikit-learn wrapper of one, got "
             f"{type(booster).__name__}."
         )
-    return _with_missing(fields, missing)
-
-
-def fields_from_bytes(data: bytes, what: str, iterations: int | None, missing: float | None) -> dict[str, Any]:
-    """Return the fields of a forest from a saved model: XGBoost's JSON or UBJSON, LightGBM's text."""
-    start = data[:64].lstrip()
-    if start.startswith(b"tree"):
-        fields = _careful(lambda: read_lightgbm(data.decode("utf-8"), iterations), what)
-    elif data.startswith(b"{L"):
-        fields = _careful(lambda: read_xgboost(read_ubjson(data), iterations), what)
-    elif start.startswith(b"{"):
-        document = _careful(lambda: _json_object(data), what)
-        if "learner" not in document:
-            raise ValueError(
-                f"{what} is JSON, but not a saved XGBoost model. Save with Booster.save_model: the output of "
-                "dump_model lacks what predictions need."
-            )
-        fields = _careful(lambda: read_xgboost(document, iterations), what)
-    else:
-        raise ValueError(
-            f"{what} is no saved model that can be read: XGBoost's .json and .ubj and LightGBM's .txt are. Load other "
-            "formats with their library and use Forest.from_booster."
-        )
-    return _with_missing(fields, missing)
+    return fields_from_bytes(data, what, iterations, missing)
 
 
 def fields_from_file(path: str | PathLike[str], iterations: int | None, missing: float | None) -> dict[str, Any]:
@@ -207,11 +177,33 @@ def fields_from_file(path: str | PathLike[str], iterations: int | None, missing:
     return fields_from_bytes(data, f"{Path(path).name!r}", iterations, missing)
 
 
-def _json_object(data: bytes) -> dict[str, Any]:
+def fields_from_bytes(data: bytes, what: str, iterations: int | None, missing: float | None) -> dict[str, Any]:
+    """Return the fields of a forest from a saved model: XGBoost's JSON or UBJSON, LightGBM's text."""
+    fields = _careful(lambda: _read(data, iterations), what)
+    value = np.nan if missing is None else float(missing)
+    if fields["library"] == "lightgbm" and not np.isnan(value):
+        raise ValueError("missing= is for XGBoost. LightGBM's missing values (NaN, zero_as_missing) are in its model.")
+    return fields | {"missing": value}
+
+
+def _read(data: bytes, iterations: int | None) -> dict[str, Any]:
+    start = data[:64].lstrip()
+    if start.startswith(b"tree"):
+        return read_lightgbm(data.decode("utf-8"), iterations)
+    if data.startswith(b"{L"):
+        return read_xgboost(read_ubjson(data), iterations)
+    if not start.startswith(b"{"):
+        raise ValueError(
+            "it is no saved model that can be read. XGBoost's .json and .ubj and LightGBM's .txt are; load other "
+            "formats with their library and use Forest.from_booster."
+        )
     document = json.loads(data, object_pairs_hook=_once)
-    if not isinstance(document, dict):
-        raise ValueError("the document is not an object.")
-    return document
+    if "learner" not in document:
+        raise ValueError(
+            "it is JSON, but not a saved XGBoost model. Save with Booster.save_model: the output of dump_model lacks "
+            "what predictions need."
+        )
+    return read_xgboost(document, iterations)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -220,10 +212,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         raise ValueError("an entry occurs twice.")
     return entries
-
-
-def _with_missing(fields: dict[str, Any], missing: float | None) -> dict[str, Any]:
-    value = np.nan if missing is None else float(missing)
-    if fields["library"] == "lightgbm" and not np.isnan(value):
-        raise ValueError("missing= is for XGBoost. LightGBM's missing values (NaN, zero_as_missing) are in its model.")
-    return fields | {"missing": value}

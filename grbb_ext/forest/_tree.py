@@ -17,6 +17,9 @@ Floats = NDArray[np.floating[Any]]
 # XGBoost tests x >= 0.
 CATEGORY_FLOOR = {"lightgbm": -1.0, "xgboost": float(np.nextafter(np.float32(0), np.float32(-1)))}
 
+# The outputs of a model without trees are a mere number in its file.
+MOST_OUTPUTS_OF_NO_TREES = 2**16
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -85,7 +88,16 @@ def bitset(categories: Sequence[int] | NDArray[Any]) -> tuple[NDArray[np.int32],
     return word.astype(np.int32), np.bitwise_or.reduceat(bits, first) if members.size else bits
 
 
-def pack(trees: Sequence[Tree], n_features: int, n_outputs: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+def rounds_to_keep(iterations: int | None, n_rounds: int) -> int:
+    """Return how many rounds of a model to keep, which is all of them for None."""
+    if iterations is None:
+        return n_rounds
+    if not 0 < iterations <= n_rounds:
+        raise ValueError(f"iterations must lie between 1 and {n_rounds}, the rounds of the model; got {iterations}.")
+    return iterations
+
+
+def pack(trees: Sequence[Tree], n_features: int, n_outputs: int, dtype: DTypeLike) -> dict[str, Any]:
     """Put trees into one set of arrays, as :class:`~grbb_ext.forest.Forest` holds them.
 
     Parameters
@@ -213,19 +225,19 @@ if TYPE_CHECKING:
     from grbb_ext.forest._forest import Forest
 
 
-def _inner_bottom_up(forest: Forest) -> Iterator[NDArray[np.intp]]:
-    """Yield the inner nodes of each depth, the deepest first."""
+def _inner_bottom_up(forest: Forest) -> Iterator[tuple[NDArray[np.intp], Ints, Ints]]:
+    """Yield the inner nodes of each depth and their children, the deepest first."""
     inner = np.flatnonzero(forest.feature >= 0)
     inner = inner[np.argsort(forest.depth[inner], kind="stable")]
     starts = np.flatnonzero(np.diff(forest.depth[inner])) + 1
-    yield from (nodes for nodes in reversed(np.split(inner, starts)) if nodes.size)
+    for nodes in reversed(np.split(inner, starts)):
+        yield nodes, forest.left[nodes], forest.left[nodes] + 1
 
 
 def bounds(forest: Forest) -> tuple[Floats, Floats]:
     """Return the least and the greatest value among the leaves below each node, each of shape (n_nodes, n_values)."""
     lowest, highest = forest.value.copy(), forest.value.copy()
-    for node in _inner_bottom_up(forest):
-        left, right = forest.left[node], forest.left[node] + 1
+    for node, left, right in _inner_bottom_up(forest):
         lowest[node] = np.minimum(lowest[left], lowest[right])
         highest[node] = np.maximum(highest[left], highest[right])
     for extreme in (lowest, highest):
@@ -236,8 +248,7 @@ def bounds(forest: Forest) -> tuple[Floats, Floats]:
 def mean(forest: Forest) -> Floats:
     """Return the mean of the leaves below each node by training weight, in the forest's precision and its bounds."""
     means = forest.value.astype(np.float64)
-    for node in _inner_bottom_up(forest):
-        left, right = forest.left[node], forest.left[node] + 1
+    for node, left, right in _inner_bottom_up(forest):
         weight = np.maximum(forest.cover[left], 0.0)
         total = weight + np.maximum(forest.cover[right], 0.0)
         share = np.divide(weight, total, out=np.full(node.size, 0.5), where=total > 0)[:, None]
@@ -251,10 +262,9 @@ def path_bits(forest: Forest) -> NDArray[np.uint8]:
     """Return the features above each node as bits, in the order of ``forest.features_used()``."""
     used = forest.features_used()
     bits = np.zeros((forest.n_nodes, -(-used.size // 8)), dtype=np.uint8)
-    for node in reversed(list(_inner_bottom_up(forest))):
+    for node, left, right in reversed(list(_inner_bottom_up(forest))):
         column = np.searchsorted(used, forest.feature[node])
         below = bits[node]
         below[np.arange(node.size), column // 8] |= np.left_shift(1, column % 8).astype(np.uint8)
-        bits[forest.left[node]] = below
-        bits[forest.left[node] + 1] = below
+        bits[left] = bits[right] = below
     return bits

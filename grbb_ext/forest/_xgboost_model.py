@@ -6,13 +6,14 @@ import ctypes
 import math
 import os
 import re
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.forest._tree import Tree, pack
+from grbb_ext.forest._tree import MOST_OUTPUTS_OF_NO_TREES, Tree, pack, rounds_to_keep
 
 Float32 = NDArray[np.float32]
 
@@ -25,8 +26,6 @@ _IDENTITY = {
 }  # fmt: skip
 # XGBoost's codes are float32, which has every integer up to here.
 _MOST_CATEGORIES = 2**24
-# The outputs of a model without trees are a mere number in its file.
-_MOST_OUTPUTS_OF_NO_TREES = 2**16
 # XGBoost keeps probabilities this far from 0 and 1 before the logit, and expectiles from one another.
 _NEAREST = np.float32(1e-6)
 
@@ -130,21 +129,14 @@ def read_xgboost(document: dict[str, Any], iterations: int | None = None) -> dic
     _text(learner.get("attributes", {}))
     n_features = _count(parameters["num_feature"])
     n_outputs = _outputs(parameters, model)
-    all_trees = len(model["trees"])
-    weights = _tree_weights(booster, model, all_trees)
+    n_trees = len(model["trees"])
+    weights = _tree_weights(booster, model, n_trees)
     info = _ints(model["tree_info"])
     indptr = _rounds(model, n_outputs)
-    if info.size != all_trees or _count(model["gbtree_model_param"].get("num_trees", all_trees)) != all_trees:
-        raise ValueError(f"the model has {all_trees} trees, but announces another number of them.")
-    n_trees = all_trees
-    if iterations is not None:
-        if not 0 < iterations < len(indptr):
-            raise ValueError(
-                f"iterations must lie between 1 and {len(indptr) - 1}, the rounds of the model; got {iterations}."
-            )
-        n_trees = int(indptr[iterations])
+    if info.size != n_trees or _count(model["gbtree_model_param"].get("num_trees", n_trees)) != n_trees:
+        raise ValueError(f"the model has {n_trees} trees, but announces another number of them.")
     trees = []
-    for i in range(n_trees):
+    for i in range(indptr[rounds_to_keep(iterations, len(indptr) - 1)]):
         if int(model["trees"][i].get("id", i)) != i:
             raise ValueError(f"tree {i} has the number {model['trees'][i]['id']}.")
         trees.append(_read_tree(model["trees"][i], int(info[i]), weights[i], n_outputs))
@@ -188,9 +180,8 @@ def _floats(values: Any, size: int | None = None) -> Float32:
 
 def _numbers(values: Any, size: int | None, kinds: str, types: tuple[type, ...], what: str) -> NDArray[Any]:
     array = np.asarray(values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
-        raise ValueError(f"a list has entries that are not {what}.")
-    if isinstance(values, list) and not set(map(type, values)) <= set(types):
+    alike = array.ndim == 1 and (array.size == 0 or array.dtype.kind in kinds)
+    if not alike or (isinstance(values, list) and not set(map(type, values)) <= set(types)):
         raise ValueError(f"a list has entries that are not {what}.")
     if size is not None and array.size != size:
         raise ValueError(f"a tree has {array.size} entries in a list where {size} belong.")
@@ -211,7 +202,7 @@ def _outputs(parameters: dict[str, Any], model: dict[str, Any]) -> int:
     if min(counts) > 1:
         raise ValueError(f"the model has {counts[0]} targets and {counts[1]} classes.")
     if not model["trees"]:
-        if n_outputs > _MOST_OUTPUTS_OF_NO_TREES:
+        if n_outputs > MOST_OUTPUTS_OF_NO_TREES:
             raise ValueError(f"the model has {n_outputs} outputs and no trees.")
     elif _size_leaf_vector(model["trees"][0]) <= 1:
         # A round has as many trees for each output, so the outputs are at most as many as the trees.
@@ -240,7 +231,7 @@ def _rounds(model: dict[str, Any], n_outputs: int) -> NDArray[np.int64]:
     if parallel < 1:
         raise ValueError("a round has no trees.")
     if "iteration_indptr" not in model:  # written before XGBoost 2.0
-        return np.arange(0, n_trees + 1, parallel * n_outputs)
+        return np.append(np.arange(0, n_trees, parallel * n_outputs), n_trees)
     indptr = _ints(model["iteration_indptr"])
     if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != n_trees or (np.diff(indptr) < 0).any():
         raise ValueError(f"the rounds do not divide the {n_trees} trees.")
@@ -373,11 +364,8 @@ def _read_categories(container: dict[str, Any], version: tuple[int, ...]) -> dic
         text = values.astype(np.int8).tobytes()
         ends = _ints(encoding["offsets"])
         whole = ends.size > 0 and ends[0] == 0 and ends[-1] == len(text) and (np.diff(ends) >= 0).all()
-        if not whole or not (text.isascii() or version >= (3, 4)):
-            categories[column] = ()
-            continue
-        try:
-            categories[column] = tuple(text[a:b].decode("utf-8") for a, b in pairwise(ends.tolist()))
-        except UnicodeDecodeError:
-            categories[column] = ()
+        categories[column] = ()
+        if whole and (text.isascii() or version >= (3, 4)):
+            with suppress(UnicodeDecodeError):
+                categories[column] = tuple(text[a:b].decode("utf-8") for a, b in pairwise(ends.tolist()))
     return categories

@@ -3,8 +3,4 @@
 from grbb_ext.ondemand._batch import FetchError, OnDemandResult
 from grbb_ext.ondemand._predictor import OnDemandPredictor
 
-__all__ = [
-    "FetchError",
-    "OnDemandPredictor",
-    "OnDemandResult",
-]
+__all__ = ["FetchError", "OnDemandPredictor", "OnDemandResult"]

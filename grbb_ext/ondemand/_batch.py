@@ -78,10 +78,9 @@ class OnDemandResult:
         """The class of each row, None where it failed; without `classes` the raw scores, which are a regressor's."""
         if self.classes is None:
             return self.raw_scores
-        failed = self.status == FAILED
-        scores = np.where(failed if self.raw_scores.ndim == 1 else failed[:, None], 0.0, self.raw_scores)
-        above = scores > self.decision_threshold
-        found = self.classes[above.astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        scores, failed = self.raw_scores, self.status == FAILED
+        above = (scores > self.decision_threshold).astype(np.intp)
+        found = self.classes[above if scores.ndim == 1 else scores.argmax(axis=1)]
         if failed.any():
             found = found.astype(object)
             found[failed] = None
@@ -201,13 +200,14 @@ def users_of_sources(costs: FeatureCosts) -> list[Users]:
     >>> users_of_sources(costs)[0]
     Users(own=['a'], features={'a': 0, 'b': 1})
     """
-    by_source = costs.needs.tocsc()
-    found = []
-    for source in range(len(costs.sources)):
-        users = by_source.indices[by_source.indptr[source] : by_source.indptr[source + 1]].tolist()
-        features = {costs.features[j]: j for j in users}
-        found.append(Users([name for name in features if len(costs.sources_of(name)) == 1], features))
-    return found
+    users = {source: Users([], {}) for source in costs.sources}
+    for j, name in enumerate(costs.features):
+        sources = costs.sources_of(name)
+        for source in sources:
+            users[source].features[name] = j
+            if len(sources) == 1:
+                users[source].own.append(name)
+    return list(users.values())
 
 
 @dataclass(eq=False)

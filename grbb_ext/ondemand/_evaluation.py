@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 from grbb_ext.forest import Forest, ForestCursor
+from grbb_ext.losses import class_probabilities
 from grbb_ext.ondemand._batch import BUDGET, CONFIDENT, DECIDED, FAILED, FINISHED, Batch, Bools, Rows
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def confidence(scores: Floats) -> NDArray[np.float64]:
     >>> confidence(np.array([0.0, -3.0])).round(3).tolist()
     [0.5, 0.953]
     """
-    H = scores.astype(np.float64)
-    return np.asarray(expit(np.abs(H)) if H.ndim == 1 else softmax(H, axis=1).max(axis=1))
+    return np.asarray(class_probabilities(np.abs(scores) if scores.ndim == 1 else scores).max(axis=1))
 
 
 def checks(forest: Forest, every: int) -> list[int]:

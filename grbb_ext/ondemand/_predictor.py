@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._options import positive_int
+from grbb_ext._options import one_of, positive_int
 from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
 from grbb_ext.forest import Forest, column_categories, filled
@@ -121,17 +121,12 @@ class OnDemandPredictor:
     verbose: bool = True
 
     def __post_init__(self) -> None:
-        for name, *allowed in (
-            ("unknown", "mean", "missing"),
-            ("order", "worth", "trees"),
-            ("on_error", "raise", "return"),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be {allowed[0]!r} or {allowed[1]!r}, got {getattr(self, name)!r}.")
-        if isinstance(self.early_exit, str) and self.early_exit != "decision":
-            raise ValueError(f"early_exit must be 'decision', a probability or None, got {self.early_exit!r}.")
-        if not (self.early_exit in (None, "decision") or 0 < float(self.early_exit) < 1):
-            raise ValueError(f"early_exit must be a probability between 0 and 1, got {self.early_exit!r}.")
+        one_of(self.unknown, ("mean", "missing"), "unknown")
+        one_of(self.order, ("worth", "trees"), "order")
+        one_of(self.on_error, ("raise", "return"), "on_error")
+        early = self.early_exit
+        if not (early in (None, "decision") or (not isinstance(early, str) and 0 < float(early) < 1)):
+            raise ValueError(f"early_exit must be 'decision', a probability between 0 and 1 or None, got {early!r}.")
         self.exit_every = positive_int(self.exit_every, "exit_every")
         self.batch_size = positive_int(self.batch_size, "batch_size")
         self.costs = self.costs.bind(self.forest)
@@ -151,7 +146,7 @@ class OnDemandPredictor:
                 f"classes has {self._classes.size} entries, but the forest has {self.forest.n_outputs} outputs. Pass "
                 "those of the model, in the order of its scores."
             )
-        link, by_probability = _other_link(self.forest), self.early_exit not in (None, "decision")
+        link, by_probability = _other_link(self.forest), early not in (None, "decision")
         if (link and by_probability) or ((link or self.forest.averaged) and self.classes is not None):
             raise ValueError(
                 f"The probabilities of this model ({link or 'averaged trees'}) are not the logistic function or the "
@@ -300,9 +295,9 @@ class OnDemandPredictor:
         if self.budget_per_row is None:
             return None
         budget = np.asarray(self.budget_per_row, dtype=np.float64)
-        if budget.ndim > 1 or (budget.ndim == 1 and budget.size != n):
+        if budget.shape not in ((), (n,)):
             raise ValueError(f"budget_per_row must be one number or one for each of {n} rows, got {budget.shape}.")
-        if np.isnan(budget).any() or (budget < 0).any():
+        if not (budget >= 0).all():
             raise ValueError("budget_per_row must be at least 0.")
         return np.broadcast_to(budget, (n,)).copy()
 
