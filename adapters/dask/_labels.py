@@ -28,7 +28,7 @@ def collect_labels(
     parts: Parts,
     y: Pieces,
     ids: Pieces,
-    weights: Pieces | None,
+    weights: Pieces,
     *,
     loss: LossName = "auto",
     classes: Any = None,
@@ -58,13 +58,12 @@ def collect_labels(
     X : Table of n rows or None
         Their features, where asked for.
     """
-    nothing = [None] * len(parts.pieces)
     collected = parts.collect(
         _labeled,
         y,
         ids,
-        nothing if weights is None else weights,
-        parts.pieces if with_features else nothing,
+        weights,
+        parts.pieces if with_features else [None] * len(parts.pieces),
         schema=parts.schema,
         unlabeled=np.nan if loss == "squared_error" else unlabeled,
     )

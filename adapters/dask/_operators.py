@@ -75,9 +75,11 @@ def spread_by_graph(
     operator = recipe.propagation.operator(W, labeled, n_jobs=n_jobs, verbose=verbose)
     unreachable = np.flatnonzero(~operator.reachable).astype(np.int64)
     _warn_unreachable(unreachable.size, operator.n_rows)
-    cuts = _cuts(client, operator.n_rows, 4 * labeled.size)
-    blocks = _operator_blocks(client, operator, cuts)
-    rows = keep_rows(client, blocks, [cut.stop - cut.start for cut in cuts], ("P",), folder)
+    # Blocks of at most 64 MB, at least two for each worker.
+    most = -(-operator.n_rows // (2 * max(1, len(client.nthreads()))))
+    blocks = row_blocks(operator.n_rows, max(1, min(_BYTES_PER_BLOCK // (4 * labeled.size), most)))
+    heights = [block.stop - block.start for block in blocks]
+    rows = keep_rows(client, _operator_blocks(client, operator, heights), heights, ("P",), folder)
     return replace(objective, rows=rows, unreachable=unreachable), unreachable.size
 
 
@@ -90,13 +92,7 @@ def _warn_unreachable(n_unreachable: int, n_rows: int) -> None:
         )
 
 
-def _cuts(client: distributed.Client, n_rows: int, bytes_per_row: int) -> list[slice]:
-    """Cut rows into blocks of at most 64 MB, at least two for each worker."""
-    n_workers = max(1, len(client.nthreads()))
-    return row_blocks(n_rows, max(1, min(_BYTES_PER_BLOCK // bytes_per_row, -(-n_rows // (2 * n_workers)))))
-
-
-def _operator_blocks(client: distributed.Client, operator: Propagation, cuts: list[slice]) -> Any:
+def _operator_blocks(client: distributed.Client, operator: Propagation, heights: list[int]) -> Any:
     """Let the workers solve for columns of P_bar, and cut these into blocks of rows."""
     n, n_rows = operator.labeled.size, operator.n_rows
     everywhere = client.scatter(operator)
@@ -108,8 +104,7 @@ def _operator_blocks(client: distributed.Client, operator: Propagation, cuts: li
         )
         for some in row_blocks(n, _COLUMNS_PER_TASK)
     ]
-    heights = tuple(cut.stop - cut.start for cut in cuts)
-    P = client.persist(da.concatenate(columns, axis=1).rechunk((heights, (n,))))
+    P = client.persist(da.concatenate(columns, axis=1).rechunk((tuple(heights), (n,))))
     distributed.wait(P)
     return client.map(lambda block: (np.ascontiguousarray(block),), client.futures_of(P), pure=False)
 
