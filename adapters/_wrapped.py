@@ -31,10 +31,10 @@ def check_costs(costs: Any) -> None:
         raise TypeError(f"costs must be FeatureCosts, got {type(costs).__name__}. Use FeatureCosts(...).")
 
 
-def check_objective(obj: Any) -> None:
+def check_objective(obj: Any, name: str = "obj") -> None:
     """Refuse what grbb_objective did not make."""
     if not isinstance(obj, GRBBObjective):
-        raise TypeError(f"obj must be what grbb_objective returned, got {obj!r}.")
+        raise TypeError(f"{name} must be what grbb_objective returned, got {obj!r}.")
 
 
 def end_for_costs(ledger: Ledger, mu: float, n_rounds: int, *, quiet: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import xgboost as xgb
 
-from grbb_ext._options import positive_int
+from grbb_ext._options import one_of, positive_int
 from grbb_ext.adapters._wrapped import PATIENCE, check_costs, end_for_costs
 from grbb_ext.adapters.xgboost._mask import ColumnMask, MaskedBooster, Settings, read_settings
 from grbb_ext.adapters.xgboost._probe import Prober, TreeReader, builtin_gradients
@@ -134,8 +134,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         check_costs(costs)
         if not isinstance(dtrain, xgb.DMatrix):
             raise TypeError(f"dtrain must be the DMatrix given to xgboost.train, got {type(dtrain).__name__}.")
-        if strategy not in _STRATEGIES:
-            raise ValueError(f"strategy must be 'levels' or 'interaction', got {strategy!r}.")
+        one_of(strategy, tuple(_STRATEGIES), "strategy")
         if isinstance(obj, str):
             builtin_gradients(obj)
         elif not callable(obj):
