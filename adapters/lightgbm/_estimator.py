@@ -190,10 +190,8 @@ class LightGBMAdapter(WrappedBooster):
                 "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none (no label "
                 "reaches them, or rule='labeled'). Use its default, 0.001."
             )
-        for name in ("is_unbalance", "scale_pos_weight", "categorical_feature"):
+        for name in ("class_weight", "is_unbalance", "scale_pos_weight", "categorical_feature", "importance_type"):
             parameters.pop(params, name)
-        for name in ("class_weight", "importance_type"):
-            params.pop(name, None)
         params["num_threads"] = _threads(parameters.pop(params, "num_threads"))
         seed = parameters.pop(params, "seed")
         seed = job.seed if seed is None else seed
