@@ -133,9 +133,9 @@ def _lightgbm_margins(booster: Any, X: Any) -> Any:
     columns, names = list(map(str, getattr(X, "columns", ()))), booster.feature_name()
     if columns != names and sorted(columns) == sorted(names):  # which LightGBM does not look at
         raise ValueError(f"The columns of X are in another order than those of the model: pass X[{names[:4]}...].")
-    rows = X.map_partitions if hasattr(X, "map_partitions") else X.map_blocks
-    shape = {"meta": (None, np.float64)} if hasattr(X, "map_partitions") else {"drop_axis": 1, "dtype": np.float64}
-    return rows(lambda piece: _margins(booster, piece), **shape)
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(lambda piece: _margins(booster, piece), meta=(None, np.float64))
+    return X.map_blocks(lambda piece: _margins(booster, piece), drop_axis=1, dtype=np.float64)
 
 
 def _margins(booster: Any, piece: Any) -> Any:

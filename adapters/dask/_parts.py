@@ -109,7 +109,7 @@ class Parts:
     def ids(self, row_ids: Any) -> Pieces:
         """Return the ids of the rows: those given, or the positions of the rows in X."""
         if row_ids is None:
-            return self.map(_positions, self.pieces, self.starts)
+            return self.map(lambda X, start: start + np.arange(X.shape[0], dtype=np.int64), self.pieces, self.starts)
         return self.map(_check_row_ids, self.align(row_ids, "row_ids"))
 
     def weights(self, sample_weight: Any) -> Pieces:
@@ -298,10 +298,6 @@ def _cut(pieces: list[Any], offset: int, length: int) -> Any:
 
 def _same_index(values: Any, rows: Any) -> bool:
     return not (hasattr(values, "index") and hasattr(rows, "index")) or bool(values.index.equals(rows.index))
-
-
-def _positions(piece: Any, start: int) -> Ids:
-    return np.arange(start, start + piece.shape[0], dtype=np.int64)
 
 
 def _check_row_ids(ids: NDArray[Any]) -> Ids:

@@ -69,8 +69,6 @@ def teach(
     *,
     row_ids: Any = None,
     sample_weight: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
     **of_labels: Any,
 ) -> Taught:
     """Fit the teacher as :func:`grbb_ext.grbb_objective` does, and let it teach every partition.
@@ -87,22 +85,18 @@ def teach(
         The same as they were given.
     row_ids
         Which row of an affinity each row of X is.
-    n_jobs, verbose
-        As in :func:`grbb_ext.grbb_objective`.
     **of_labels
         `loss`, `classes` and `unlabeled`.
     """
     assert isinstance(recipe.rule, Targets)
     clock = [time.perf_counter()]
-    aligned, weights = parts.align(y, "y"), parts.weights(sample_weight)
-    of_labels = {"class_weight": recipe.class_weight, **of_labels}
-    labels, labeled, _ = collect_labels(parts, aligned, parts.ids(None), weights, with_features=False, **of_labels)
+    weights = parts.weights(sample_weight)
+    labels, labeled, _ = collect_labels(parts, y, parts.ids(None), weights, recipe.class_weight, **of_labels)
     obj, order, rows = None, np.arange(0), _split(labeled.ids, parts.lengths)
     q, reached = labels.targets.astype(np.float32), np.ones(labeled.ids.size, dtype=bool)
     if isinstance(recipe.teacher, Teacher):
         teacher = _fitted(recipe.teacher, labels)
     else:
-        threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
         if isinstance(recipe.graph, KNNGraph):
             limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
             # As many as one machine takes for the nodes of its graph.
@@ -112,8 +106,8 @@ def teach(
         else:
             rows, X, order = [np.arange(n) for n in parts.lengths], None, _order(parts, row_ids)
         # Classes are weighed below, where all rows are.
-        plain = {**settings, "class_weight": None}
-        obj = grbb_objective(X, _labels_among(parts, labels, labeled, rows, order), **plain, **threads)
+        plain = {"verbose": False, **settings, "class_weight": None}
+        obj = grbb_objective(X, _labels_among(parts, labels, labeled, rows, order), **plain)
         assert obj.teacher_ is not None
         assert obj.targets_ is not None
         teacher, q = obj.teacher_, obj.targets_[order]

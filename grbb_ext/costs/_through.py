@@ -13,13 +13,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    Normalizer,
-    OneHotEncoder,
-    PolynomialFeatures,
-)
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, Normalizer, OneHotEncoder, PolynomialFeatures
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.costs._engine import needs_matrix
