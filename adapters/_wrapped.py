@@ -241,10 +241,7 @@ def _named(metric: Metric, names: str) -> dict[str, Metric]:
 _CLASSIFICATION: dict[str, Metric] = {
     **_named("loss", "loss logloss mlogloss binary_logloss binary multi_logloss multiclass softmax"),
     **_named("error", "error merror binary_error multi_error"),
-    "accuracy": "accuracy",
-    "auc": "auc",
-    "aucpr": "aucpr",
-    "average_precision": "average_precision",
+    **{name: name for name in ("accuracy", "auc", "aucpr", "average_precision")},
 }
 _REGRESSION: dict[str, Metric] = {
     "loss": "loss",

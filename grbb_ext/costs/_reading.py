@@ -202,7 +202,7 @@ def read_csv(path_or_buffer: str | PathLike[str] | TextIO) -> tuple[dict[str, li
 def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]], dict[str, float]]:
     needs: dict[str, list[str]] = {}
     parts: dict[str, list[str]] = {}
-    own: dict[str, Decimal] = {}
+    own: dict[str, float] = {}
     shared: dict[str, tuple[Decimal, str]] = {}
     for line, row in enumerate(rows, start=2):
         feature = row["feature"]
@@ -210,42 +210,37 @@ def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]],
             raise ValueError(f"Line {line} of the cost table has no feature name.")
         if feature in needs:
             raise ValueError(f"The feature {feature!r} is named twice in the cost table: keep one line.")
-        cost = _number(row, "cost", feature)
+        price = _number(row, "cost", feature)
         group, derived = row.get("group", ""), row.get("needs", "")
         if group.startswith(_DERIVED):
             group, derived = "", "+".join(filter(None, [derived, group.removeprefix(_DERIVED)]))
-        needs[feature], own[feature] = [], cost
+        needs[feature] = [group] if group else []
         parts[feature] = [part.strip() for part in derived.split("+")] if derived else []
-        if not group:
-            continue
-        if not row.get("discount_cost", ""):
+        if group and not row.get("discount_cost", ""):
             raise ValueError(
                 f"{feature!r} is in group {group!r} but has no discount_cost, the price of a later test of the group. "
                 "Give it: 0 where the first price buys the whole group, cost where nothing is shared."
             )
-        discount = _number(row, "discount_cost", feature)
-        saved = cost - discount
-        if saved < 0:
-            raise ValueError(f"{feature!r}: discount_cost {discount} is above cost {cost}.")
-        price, first = shared.setdefault(group, (saved, feature))
-        if price != saved:
-            raise ValueError(
-                f"Group {group!r} has no one shared price: cost - discount_cost is {price} for {first!r} and {saved} "
-                f"for {feature!r}. Make them equal, or give FeatureCosts needs= and prices=."
-            )
-        needs[feature].append(group)
-        own[feature] = discount
+        if group:
+            cost, price = price, _number(row, "discount_cost", feature)
+            saved = cost - price
+            if saved < 0:
+                raise ValueError(f"{feature!r}: discount_cost {price} is above cost {cost}.")
+            before, first = shared.setdefault(group, (saved, feature))
+            if before != saved:
+                raise ValueError(
+                    f"Group {group!r} has no one shared price: cost - discount_cost is {before} for {first!r} and "
+                    f"{saved} for {feature!r}. Make them equal, or give FeatureCosts needs= and prices=."
+                )
+        # An own source at price 0 beside others would only be one more thing to fetch.
+        if price > 0 or not (group or parts[feature]):
+            needs[feature].append(feature)
+            own[feature] = float(price)
     for group in shared:
         if group in needs:
             raise ValueError(f"{group!r} is the name of a group and of a feature: rename the group.")
-    prices = {group: float(price) for group, (price, _) in shared.items()}
-    for feature, price in own.items():
-        # An own source at price 0 beside others would only be one more thing to fetch.
-        if price > 0 or not (needs[feature] or parts[feature]):
-            needs[feature].append(feature)
-            prices[feature] = float(price)
     _add_parts(needs, parts)
-    return needs, prices
+    return needs, {group: float(saved) for group, (saved, _) in shared.items()} | own
 
 
 def _add_parts(needs: dict[str, list[str]], parts: dict[str, list[str]]) -> None:
