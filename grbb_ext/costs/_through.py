@@ -26,8 +26,6 @@ _MIXING = (ClassNamePrefixFeaturesOutMixin, KNNImputer, Normalizer, TfidfTransfo
 def input_names(transformer: Any) -> list[str] | None:
     """Return the names of the columns that a transformer was fitted on, None where they had no names."""
     names = getattr(transformer, "feature_names_in_", None)
-    if names is None and isinstance(transformer, Pipeline) and transformer.steps:
-        return input_names(transformer.steps[0][1])
     return None if names is None else [str(name) for name in names]
 
 
