@@ -31,10 +31,10 @@ def check_costs(costs: Any) -> None:
         raise TypeError(f"costs must be FeatureCosts, got {type(costs).__name__}. Use FeatureCosts(...).")
 
 
-def check_objective(obj: Any) -> None:
+def check_objective(obj: Any, name: str = "obj") -> None:
     """Refuse what grbb_objective did not make."""
     if not isinstance(obj, GRBBObjective):
-        raise TypeError(f"obj must be what grbb_objective returned, got {obj!r}.")
+        raise TypeError(f"{name} must be what grbb_objective returned, got {obj!r}.")
 
 
 def end_for_costs(ledger: Ledger, mu: float, n_rounds: int, *, quiet: bool) -> None:
@@ -241,10 +241,7 @@ def _named(metric: Metric, names: str) -> dict[str, Metric]:
 _CLASSIFICATION: dict[str, Metric] = {
     **_named("loss", "loss logloss mlogloss binary_logloss binary multi_logloss multiclass softmax"),
     **_named("error", "error merror binary_error multi_error"),
-    "accuracy": "accuracy",
-    "auc": "auc",
-    "aucpr": "aucpr",
-    "average_precision": "average_precision",
+    **{name: name for name in ("accuracy", "auc", "aucpr", "average_precision")},
 }
 _REGRESSION: dict[str, Metric] = {
     "loss": "loss",

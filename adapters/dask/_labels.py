@@ -26,15 +26,15 @@ from grbb_ext.table import Schema, Table, stack_tables
 
 def collect_labels(
     parts: Parts,
-    y: Pieces,
+    y: Any,
     ids: Pieces,
-    weights: Pieces | None,
+    weights: Pieces,
+    class_weight: ClassWeight,
     *,
     loss: LossName = "auto",
     classes: Any = None,
     unlabeled: Any = -1,
-    class_weight: ClassWeight = None,
-    with_features: bool,
+    with_features: bool = False,
 ) -> tuple[Labels, LabeledRows, Table | None]:
     """Bring the labelled rows to the client.
 
@@ -42,11 +42,13 @@ def collect_labels(
     ----------
     parts : Parts
         The partitions of X.
-    y, ids, weights : pieces
-        Labels, ids and weights of the rows.
-    loss, classes, unlabeled, class_weight
+    y
+        Labels of the rows, as :meth:`Parts.align` takes them.
+    ids, weights : pieces
+        Ids and weights of the rows.
+    class_weight, loss, classes, unlabeled
         As in :func:`grbb_ext.grbb_objective`.
-    with_features : bool
+    with_features : bool, default=False
         Whether to bring the features too.
 
     Returns
@@ -58,13 +60,12 @@ def collect_labels(
     X : Table of n rows or None
         Their features, where asked for.
     """
-    nothing = [None] * len(parts.pieces)
     collected = parts.collect(
         _labeled,
-        y,
+        parts.align(y, "y"),
         ids,
-        nothing if weights is None else weights,
-        parts.pieces if with_features else nothing,
+        weights,
+        parts.pieces if with_features else [None] * len(parts.pieces),
         schema=parts.schema,
         unlabeled=np.nan if loss == "squared_error" else unlabeled,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import dask.array as da
 import distributed
 
+from grbb_ext._progress import timed
 from grbb_ext.adapters.dask._lost import naming_the_lost
 from grbb_ext.adapters.dask._model import Model, connected
 from grbb_ext.adapters.dask._prepare import prepare, read_recipe
@@ -94,15 +94,14 @@ def train_lightgbm(
     for name in {*_NAMES_OF_OBJECTIVE} & {*params}:
         if params[name] != objective:
             raise ValueError(f"{name}={params[name]!r}, but the loss is {objective!r}: take it out of params.")
-    start = time.perf_counter()
     # Scores start at 0, as with the objective on one machine, and not at the mean of the targets.
     chosen = {"boost_from_average": False, "n_estimators": num_boost_round, **params, "objective": objective}
     rows, columns = prepared.data["data"], [prepared.data["label"], prepared.data.get("weight")]
     if isinstance(rows, da.Array):  # LightGBM wants all of one kind
         columns = [None if column is None else column.to_dask_array(prepared.parts.lengths) for column in columns]
-    with naming_the_lost(client, workers), warnings.catch_warnings():
+    with naming_the_lost(client, workers), warnings.catch_warnings(), timed(prepared.info["seconds"], "rounds"):
         warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")  # which nobody has given
         fitted = DaskLGBMRegressor(client=client, **chosen).fit(rows, columns[0], sample_weight=columns[1])
     # Converters do not know cross_entropy.
     booster = add_link(fitted.booster_) if objective == "cross_entropy" else fitted.booster_
-    return prepared.model({"booster": booster}, rounds=time.perf_counter() - start)
+    return prepared.model({"booster": booster})

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from xgboost import Booster
 from xgboost import dask as xgb_dask
 
+from grbb_ext._options import one_of
 from grbb_ext.adapters.dask._parts import with_categories
 from grbb_ext.losses import class_probabilities
 from grbb_ext.table import Unseen
@@ -84,8 +85,7 @@ def predict(
     dask Array
         Lazy, like all of dask.
     """
-    if kind not in ("margin", "probability", "class"):
-        raise ValueError(f"kind must be 'margin', 'probability' or 'class', got {kind!r}.")
+    one_of(kind, ("margin", "probability", "class"), "kind")
     client = connected(client)
     booster = model["booster"] if isinstance(model, dict) else model
     unseen: Unseen = "error" if isinstance(booster, Booster) else "missing"
@@ -97,7 +97,7 @@ def predict(
         margin = _lightgbm_margins(booster, X)
     else:
         margin = xgb_dask.predict(client, booster, X, **{"output_margin": True, **settings})
-        margin = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
+    margin = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
     if kind == "margin" or (kind == "class" and regression):
         return margin
     if regression:
@@ -133,10 +133,9 @@ def _lightgbm_margins(booster: Any, X: Any) -> Any:
     columns, names = list(map(str, getattr(X, "columns", ()))), booster.feature_name()
     if columns != names and sorted(columns) == sorted(names):  # which LightGBM does not look at
         raise ValueError(f"The columns of X are in another order than those of the model: pass X[{names[:4]}...].")
-    rows = X.map_partitions if hasattr(X, "map_partitions") else X.map_blocks
-    shape = {"meta": (None, np.float64)} if hasattr(X, "map_partitions") else {"drop_axis": 1, "dtype": np.float64}
-    margin = rows(lambda piece: _margins(booster, piece), **shape)
-    return margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(lambda piece: _margins(booster, piece), meta=(None, np.float64))
+    return X.map_blocks(lambda piece: _margins(booster, piece), drop_axis=1, dtype=np.float64)
 
 
 def _margins(booster: Any, piece: Any) -> Any:

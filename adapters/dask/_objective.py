@@ -80,8 +80,6 @@ class WorkerObjective:
         The labelled rows.
     rule : RuleSpec
         The rule.
-    weighted : bool
-        Whether the DMatrix carries a weight of each row, as its label: the labels themselves are in `labeled`.
     rows : mapping of str to Rows
         ``"targets"`` and ``"weight"``; or ``"P"``; or ``"index"`` and ``"share"`` of the nearest nodes.
     P_nodes : ndarray of shape (M, n) or None
@@ -99,7 +97,6 @@ class WorkerObjective:
     loss: Loss
     labeled: LabeledRows
     rule: RuleSpec
-    weighted: bool
     rows: Mapping[str, Rows] = field(default_factory=dict)
     P_nodes: NDArray[np.float32] | None = None
     unreachable: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -143,16 +140,16 @@ class WorkerObjective:
         labeled = LabeledGradient(
             self.loss, known.targets, known.weights, here, which, self.rule.lam, L_l, degree, self.total
         )
-        weight = np.asarray(data.get_label(), dtype=np.float32) if self.weighted else None
         if isinstance(self.rule, Targets):
             of_row = self.rows["weight"].take(ids)
-            of_row = of_row if weight is None else of_row * weight
             weights = None if (of_row == 1).all() else of_row
             parts = RuleParts(labeled, targets=self.rows["targets"].take(ids), weights=weights)
         elif self.rule.propagation is None:
             parts = RuleParts(labeled)
         else:
-            parts = RuleParts(labeled, *self._operator(ids, here, which), weights=weight)
+            weight = data.get_label()  # of a row, where it has one: the labels themselves are in `labeled`
+            weights = np.asarray(weight, dtype=np.float32) if weight.size else None
+            parts = RuleParts(labeled, *self._operator(ids, here, which), weights=weights)
         return self.rule.build(parts)
 
     def _operator(self, ids: Ids, here: Any, which: Any) -> tuple[Callable[[Floats], Floats], NDArray[np.bool_]]:

@@ -32,13 +32,7 @@ _ROWS_PER_ANCHOR = 20
 
 
 def spread_by_graph(
-    client: distributed.Client,
-    W: sp.csr_array,
-    objective: WorkerObjective,
-    recipe: Recipe,
-    folder: Path | None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
+    parts: Parts, W: sp.csr_array, objective: WorkerObjective, recipe: Recipe, folder: Path | None, **threads: Any
 ) -> tuple[WorkerObjective, int]:
     """Make the operator on a graph, and hand its rows to the workers.
 
@@ -47,8 +41,8 @@ def spread_by_graph(
 
     Parameters
     ----------
-    client : distributed.Client
-        The cluster.
+    parts : Parts
+        The rows.
     W : csr_array of shape (N, N)
         The affinity.
     objective : WorkerObjective
@@ -57,8 +51,8 @@ def spread_by_graph(
         The options of the objective.
     folder : Path or None
         Where the rows are kept; None is the workers' memory.
-    n_jobs, verbose
-        As in :func:`grbb_ext.grbb_objective`.
+    **threads
+        `n_jobs` and `verbose`, as in :func:`grbb_ext.grbb_objective`.
 
     Returns
     -------
@@ -72,12 +66,14 @@ def spread_by_graph(
         objective = replace(objective, L_l=sp.csr_array(laplacian(W)[labeled]))
     if recipe.rule.propagation is None:
         return objective, 0
-    operator = recipe.propagation.operator(W, labeled, n_jobs=n_jobs, verbose=verbose)
+    operator = recipe.propagation.operator(W, labeled, **threads)
     unreachable = np.flatnonzero(~operator.reachable).astype(np.int64)
     _warn_unreachable(unreachable.size, operator.n_rows)
-    cuts = _cuts(client, operator.n_rows, 4 * labeled.size)
-    blocks = _operator_blocks(client, operator, cuts)
-    rows = keep_rows(client, blocks, [cut.stop - cut.start for cut in cuts], ("P",), folder)
+    # Blocks of at most 64 MB, at least two for each worker.
+    most = -(-operator.n_rows // (2 * max(1, len(parts.client.nthreads()))))
+    blocks = row_blocks(operator.n_rows, max(1, min(_BYTES_PER_BLOCK // (4 * labeled.size), most)))
+    heights = [block.stop - block.start for block in blocks]
+    rows = keep_rows(parts.client, _operator_blocks(parts.client, operator, heights), heights, ("P",), folder)
     return replace(objective, rows=rows, unreachable=unreachable), unreachable.size
 
 
@@ -90,13 +86,7 @@ def _warn_unreachable(n_unreachable: int, n_rows: int) -> None:
         )
 
 
-def _cuts(client: distributed.Client, n_rows: int, bytes_per_row: int) -> list[slice]:
-    """Cut rows into blocks of at most 64 MB, at least two for each worker."""
-    n_workers = max(1, len(client.nthreads()))
-    return row_blocks(n_rows, max(1, min(_BYTES_PER_BLOCK // bytes_per_row, -(-n_rows // (2 * n_workers)))))
-
-
-def _operator_blocks(client: distributed.Client, operator: Propagation, cuts: list[slice]) -> Any:
+def _operator_blocks(client: distributed.Client, operator: Propagation, heights: list[int]) -> Any:
     """Let the workers solve for columns of P_bar, and cut these into blocks of rows."""
     n, n_rows = operator.labeled.size, operator.n_rows
     everywhere = client.scatter(operator)
@@ -108,8 +98,7 @@ def _operator_blocks(client: distributed.Client, operator: Propagation, cuts: li
         )
         for some in row_blocks(n, _COLUMNS_PER_TASK)
     ]
-    heights = tuple(cut.stop - cut.start for cut in cuts)
-    P = client.persist(da.concatenate(columns, axis=1).rechunk((heights, (n,))))
+    P = client.persist(da.concatenate(columns, axis=1).rechunk((tuple(heights), (n,))))
     distributed.wait(P)
     return client.map(lambda block: (np.ascontiguousarray(block),), client.futures_of(P), pure=False)
 
@@ -121,35 +110,26 @@ def _columns(operator: Propagation, some: slice) -> Float32:
 
 
 def spread_by_anchors(
-    parts: Parts,
-    X_l: Table,
-    objective: WorkerObjective,
-    recipe: Recipe,
-    folder: Path | None,
-    *,
-    n_anchors: int,
-    n_jobs: int | None = None,
-    verbose: bool = False,
+    parts: Parts, X_l: Table, objective: WorkerObjective, recipe: Recipe, folder: Path | None, **of_anchors: Any
 ) -> tuple[WorkerObjective, int]:
     """Make anchors from a sample, and let the workers find those of their rows.
 
     Each row keeps its anchors and their shares, 8 bytes each; the product with the operator on the anchors is done anew
     on all workers in each round.
 
-    Parameters and results are those of :func:`spread_by_graph`; `parts` are all rows, `X_l` are the labelled ones.
+    Parameters and results are those of :func:`spread_by_graph`; `X_l` are the labelled rows, and `of_anchors` has
+    `n_anchors` beside `n_jobs` and `verbose`.
     """
     nobody = [np.empty(0, dtype=np.intp)] * len(parts.lengths)
-    _, sample = draw_rows(parts, nobody, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state)
+    _, sample = draw_rows(parts, nobody, of_anchors["n_anchors"] * _ROWS_PER_ANCHOR, recipe.random_state)
     anchors = AnchorNodes(
         read_table(sample, schema=parts.schema),
         X_l,
         recipe.propagation,
-        n_anchors=n_anchors,
         n_neighbors=recipe.graph.n_neighbors,
         scale=recipe.graph.scale,
         random_state=recipe.random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
+        **of_anchors,
     )
     everywhere = parts.client.scatter(anchors)
     blocks = parts.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere)

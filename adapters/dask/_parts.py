@@ -109,13 +109,13 @@ class Parts:
     def ids(self, row_ids: Any) -> Pieces:
         """Return the ids of the rows: those given, or the positions of the rows in X."""
         if row_ids is None:
-            return self.map(_positions, self.pieces, self.starts)
+            return self.map(lambda X, start: start + np.arange(X.shape[0], dtype=np.int64), self.pieces, self.starts)
         return self.map(_check_row_ids, self.align(row_ids, "row_ids"))
 
-    def weights(self, sample_weight: Any) -> Pieces | None:
-        """Return the weights of the rows, or None."""
+    def weights(self, sample_weight: Any) -> Pieces:
+        """Return the weights of the rows; None in place of each piece where all rows weigh 1."""
         if sample_weight is None:
-            return None
+            return [None] * len(self.pieces)
         weights = self.align(sample_weight, "sample_weight")
         return self.map(lambda weight: check_sample_weight(weight, weight.size), weights)
 
@@ -253,7 +253,7 @@ def rows_of(piece: Any, rows: Any) -> Any:
 def stacked(pieces: Sequence[Any]) -> Any:
     """Return rows of several partitions below each other."""
     if hasattr(pieces[0], "iloc"):
-        return pd.concat(pieces, ignore_index=True)
+        return pd.concat(pieces)
     return sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
 
 
@@ -293,17 +293,11 @@ def _schema(piece: Any) -> tuple[Schema, bool]:
 
 def _cut(pieces: list[Any], offset: int, length: int) -> Any:
     """Return the values of the rows of a partition of X from the partitions that hold them."""
-    if hasattr(pieces[0], "iloc"):
-        return pd.concat(pieces).iloc[offset : offset + length]
-    return np.concatenate(pieces)[offset : offset + length]
+    return rows_of(stacked(pieces), slice(offset, offset + length))
 
 
 def _same_index(values: Any, rows: Any) -> bool:
     return not (hasattr(values, "index") and hasattr(rows, "index")) or bool(values.index.equals(rows.index))
-
-
-def _positions(piece: Any, start: int) -> Ids:
-    return np.arange(start, start + piece.shape[0], dtype=np.int64)
 
 
 def _check_row_ids(ids: NDArray[Any]) -> Ids:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import distributed
-import numpy as np
 from xgboost import dask as xgb_dask
 
+from grbb_ext._progress import timed
 from grbb_ext.adapters.dask._labels import collect_labels
 from grbb_ext.adapters.dask._model import Model
 from grbb_ext.adapters.dask._objective import WorkerObjective
@@ -83,9 +82,9 @@ _LOG = logging.getLogger("grbb_ext")
 # Up to here the client builds the neighbour graph of all rows: a second of brute force, or a few of faiss.
 _GRAPH_UP_TO = 50_000
 
-# Settings of grbb_objective that depend on rows, and those that do not, beside the graph.
-_OF_ROWS = {"loss", "unlabeled", "n_jobs", "verbose"}
-_SETTINGS = {"class_weight", "lam", "preset", "propagation", "random_state", "rule", "teacher"}
+# Settings of grbb_objective about labels and threads, and those that make a recipe, beside the graph.
+_OF_LABELS, _OF_THREADS = {"loss", "unlabeled"}, {"n_jobs", "verbose"}
+_OF_RECIPE = {"class_weight", "lam", "preset", "propagation", "random_state", "rule", "teacher"}
 
 
 def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
@@ -96,20 +95,21 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
     """
     if "guard" in settings:
         raise TypeError("guard= is now teacher=: 'committee' is guard=True, the default, and 'graph' is guard=False.")
-    unknown = sorted(set(settings) - _SETTINGS - _OF_ROWS)
+    unknown = sorted(set(settings) - _OF_RECIPE - _OF_LABELS - _OF_THREADS)
     if unknown:
         raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
     names = ("table", "knn", "refined", "anchors", "auto")
-    if isinstance(graph, str) and graph not in names:
+    name = graph if isinstance(graph, str) else None
+    if name not in (None, *names):
         raise ValueError(f"graph must be an affinity, a spec, or one of {', '.join(map(repr, names))}; got {graph!r}.")
-    graph = None if isinstance(graph, str) and graph == "auto" else graph
-    asked = {name: settings.get(name) for name in ("rule", "preset")}
-    by_targets = asked["preset"] is None and isinstance(Recipe.parts(rule=asked["rule"])["rule"], Targets)
-    if isinstance(graph, str) and graph == "anchors" and by_targets:
+    graph = None if name == "auto" else graph
+    rule = Recipe.parts(rule=settings.get("rule"))["rule"]
+    by_targets = settings.get("preset") is None and isinstance(rule, Targets)
+    if name == "anchors" and by_targets:
         raise ValueError("graph='anchors' is for rule='paper' and 'corrected': here a teacher learns from a sample.")
-    if not by_targets and (graph is None or (isinstance(graph, str) and graph == "anchors")):
+    if not by_targets and (graph is None or name == "anchors"):
         graph = "knn"
-    recipe = Recipe.read(graph=graph, **{name: settings[name] for name in _SETTINGS & set(settings)})
+    recipe = Recipe.read(graph=graph, **{name: settings[name] for name in _OF_RECIPE & set(settings)})
     if isinstance(recipe.rule, Laplacian):
         raise ValueError(
             "rule='laplacian' is not for several machines: each row needs the scores of its neighbours, N numbers from "
@@ -149,8 +149,8 @@ class Prepared(NamedTuple):
     info: dict[str, Any]
     taught: Taught | None = None
 
-    def model(self, result: Mapping[str, Any], **seconds: float) -> Model:
-        """Return what training made of it, and how long that took."""
+    def model(self, result: Mapping[str, Any]) -> Model:
+        """Return what training made of it."""
         teacher = None if self.taught is None else self.taught.teacher
         return Model(
             **result,
@@ -158,7 +158,7 @@ class Prepared(NamedTuple):
             teacher=teacher,
             evidence=None if teacher is None else teacher.evidence,
             schema=self.parts.schema,
-            info={**self.info, "seconds": {**self.info["seconds"], **seconds}},
+            info=self.info,
         )
 
 
@@ -188,24 +188,24 @@ def prepare(
     custom : bool, default=False
         Whether gradients have to come from an objective of ours.
     """
-    clock = [time.perf_counter()]
-    parts = read_parts(client, X, missing)
-    clock.append(time.perf_counter())
+    seconds: dict[str, float] = {}
+    with timed(seconds, "read"):
+        parts = read_parts(client, X, missing)
     if isinstance(recipe.graph, KNNGraph):
         if row_ids is not None:
             raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
     elif (n_rows := check_graph(recipe.graph, None).shape[0]) != parts.n_rows:
         raise ValueError(f"graph has {n_rows} rows but X has {parts.n_rows}: each row must be there, once.")
-    of_rows |= {name: settings[name] for name in _OF_ROWS & set(settings)}
+    of_rows |= {name: settings[name] for name in _OF_LABELS & set(settings)}
     of_rows |= {"row_ids": row_ids, "folder": None if storage == "workers" else Path(storage).absolute()}
+    asked = {**settings, "graph": None if isinstance(graph, str) and graph == "auto" else graph}
     if isinstance(recipe.rule, Targets):
-        asked = {"graph": None if isinstance(graph, str) and graph == "auto" else graph}
-        asked |= {name: settings[name] for name in _SETTINGS & set(settings)}
         made = _by_targets(parts, y, recipe, asked, custom=custom, **of_rows)
+        assert made.taught is not None
+        seconds |= made.taught.seconds
     else:
-        made = _by_operator(parts, y, recipe, graph=graph, n_anchors=n_anchors, **of_rows)
-    clock.append(time.perf_counter())
-    read, operator = np.diff(clock).tolist()
+        with timed(seconds, "operator"):
+            made = _by_operator(parts, y, recipe, asked, n_anchors=n_anchors, **of_rows)
     sent = 0 if made.objective is None else made.objective.numbers_per_round * (8 if recipe.rule.lam > 0 else 4)
     info = {
         "n_rows": parts.n_rows,
@@ -213,7 +213,7 @@ def prepare(
         "rule": recipe.rule.name,
         "bytes_per_round": sent,
         **made.info,
-        "seconds": {"read": read, **({"operator": operator} if made.taught is None else made.taught.seconds)},
+        "seconds": seconds,
     }
     return made._replace(info=info)
 
@@ -233,7 +233,7 @@ def _by_targets(
     if custom or labels.n_outputs > 1 or rule.lam > 0 or not rule.newton:
         rows = keep_rows(parts.client, taught.blocks, parts.lengths, ("targets", "weight"), folder)
         objective = WorkerObjective(
-            parts.n_rows, labels.n_outputs, labels.loss, taught.labeled, rule, weighted=False, rows=rows, L_l=taught.L_l
+            parts.n_rows, labels.n_outputs, labels.loss, taught.labeled, rule, rows=rows, L_l=taught.L_l
         )
         data |= parts.id_fields(parts.ids(None))
     else:
@@ -248,39 +248,34 @@ def _by_operator(
     parts: Parts,
     y: Any,
     recipe: Recipe,
+    asked: Mapping[str, Any],
     *,
-    graph: Any,
     n_anchors: int,
     row_ids: Any,
     folder: Path | None,
     sample_weight: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
     **of_labels: Any,
 ) -> Prepared:
     """Read labels and ids, make the operator, and hand out its rows."""
-    form = _form(graph, parts, recipe)
+    form = _form(asked["graph"], parts, recipe)
+    threads = {name: asked[name] for name in _OF_THREADS & set(asked)}
     ids, weights = parts.ids(row_ids), parts.weights(sample_weight)
-    of_labels = {"class_weight": recipe.class_weight, "with_features": form == "anchors", **of_labels}
-    labels, labeled, X_l = collect_labels(parts, parts.align(y, "y"), ids, weights, **of_labels)
-    objective = WorkerObjective(
-        parts.n_rows, labels.n_outputs, labels.loss, labeled, recipe.rule, weighted=weights is not None
-    )
+    of_labels["with_features"] = form == "anchors"
+    labels, labeled, X_l = collect_labels(parts, y, ids, weights, recipe.class_weight, **of_labels)
+    objective = WorkerObjective(parts.n_rows, labels.n_outputs, labels.loss, labeled, recipe.rule)
     n_unreachable = 0
-    threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if X_l is not None:
-        objective, n_unreachable = spread_by_anchors(
-            parts, X_l, objective, recipe, folder, n_anchors=n_anchors, **threads
-        )
+        of_anchors = {"n_anchors": n_anchors, **threads}
+        objective, n_unreachable = spread_by_anchors(parts, X_l, objective, recipe, folder, **of_anchors)
     elif form != "none":
         if form == "knn":
             table = read_table(stacked(parts.client.gather(list(parts.pieces))), schema=parts.schema)
             W = prepare_graph(recipe.graph, table, parts.n_rows, **threads).W
         else:
-            W = check_graph(graph, None)
-        objective, n_unreachable = spread_by_graph(parts.client, W, objective, recipe, folder, **threads)
+            W = check_graph(recipe.graph, None)
+        objective, n_unreachable = spread_by_graph(parts, W, objective, recipe, folder, **threads)
     data = {"data": parts.X, **parts.id_fields(ids)}
-    if weights is not None:
+    if sample_weight is not None:
         data["label"] = parts.series(weights)
     return Prepared(parts, labels, objective, data, {"n_unreachable": n_unreachable, "graph": form})
 
@@ -294,14 +289,13 @@ def quantile_matrix(client: distributed.Client, data: dict[str, Any], params: di
 
 
 def _form(graph: Any, parts: Parts, recipe: Recipe) -> Literal["given", "knn", "anchors", "none"]:
-    if not isinstance(graph, str | KNNGraph | None):
+    if not isinstance(recipe.graph, KNNGraph):
         return "given"
     if not recipe.rule.needs_graph:
         return "none"
     if graph == "anchors" and recipe.rule.lam > 0:
         raise ValueError("lam > 0 needs the graph of all rows, which anchors do without: use graph='knn' or lam=0.")
-    if graph not in (None, "auto"):
-        return "anchors" if graph == "anchors" else "knn"
-    form: Literal["knn", "anchors"] = "knn" if parts.n_rows <= _GRAPH_UP_TO or recipe.rule.lam > 0 else "anchors"
-    _LOG.info("graph='auto': %s for %d rows.", form, parts.n_rows)
-    return form
+    if graph is None:
+        graph = "knn" if parts.n_rows <= _GRAPH_UP_TO or recipe.rule.lam > 0 else "anchors"
+        _LOG.info("graph='auto': %s for %d rows.", graph, parts.n_rows)
+    return "anchors" if graph == "anchors" else "knn"

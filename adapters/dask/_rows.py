@@ -213,7 +213,7 @@ def keep_rows(
         return {name: ResidentRows(np.array(starts[:-1]), published, part, holders) for part, name in enumerate(names)}
     folder.mkdir(parents=True, exist_ok=True)
     paths = [str(folder / f"{name}.npy") for name in names]
-    kinds = client.submit(_kinds, blocks[0]).result()
+    kinds = client.submit(lambda block: [(values.shape[1:], values.dtype) for values in block], blocks[0]).result()
     for path, (shape, dtype) in zip(paths, kinds, strict=True):
         np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(starts[-1], *shape)).flush()
     # Each block is a run of each file of its own, so that the workers write side by side.
@@ -225,10 +225,6 @@ def release_rows(client: distributed.Client, kept: Iterable[Rows]) -> None:
     """Let go of the workers' memory."""
     for name in {rows.name for rows in kept if isinstance(rows, ResidentRows)}:
         client.unpublish_dataset(name)
-
-
-def _kinds(block: tuple[Array, ...]) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
-    return [(values.shape[1:], values.dtype) for values in block]
 
 
 def _write(block: tuple[Array, ...], start: int, paths: list[str]) -> None:

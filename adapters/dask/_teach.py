@@ -69,8 +69,6 @@ def teach(
     *,
     row_ids: Any = None,
     sample_weight: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
     **of_labels: Any,
 ) -> Taught:
     """Fit the teacher as :func:`grbb_ext.grbb_objective` does, and let it teach every partition.
@@ -87,41 +85,36 @@ def teach(
         The same as they were given.
     row_ids
         Which row of an affinity each row of X is.
-    n_jobs, verbose
-        As in :func:`grbb_ext.grbb_objective`.
     **of_labels
         `loss`, `classes` and `unlabeled`.
     """
     assert isinstance(recipe.rule, Targets)
     clock = [time.perf_counter()]
-    aligned, weights = parts.align(y, "y"), parts.weights(sample_weight)
-    of_labels = {"class_weight": recipe.class_weight, **of_labels}
-    labels, labeled, _ = collect_labels(parts, aligned, parts.ids(None), weights, with_features=False, **of_labels)
-    obj, order, rows = None, None, _split(labeled.ids, parts.lengths)
+    weights = parts.weights(sample_weight)
+    labels, labeled, _ = collect_labels(parts, y, parts.ids(None), weights, recipe.class_weight, **of_labels)
+    obj, order, rows = None, np.arange(0), _split(labeled.ids, parts.lengths)
     q, reached = labels.targets.astype(np.float32), np.ones(labeled.ids.size, dtype=bool)
     if isinstance(recipe.teacher, Teacher):
         teacher = _fitted(recipe.teacher, labels)
     else:
-        threads: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
         if isinstance(recipe.graph, KNNGraph):
             limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
             # As many as one machine takes for the nodes of its graph.
             n_free = None if limit is None else max(limit - labeled.ids.size, limit // 2)
             rows, X = draw_rows(parts, rows, n_free, recipe.random_state)
+            order = np.arange(sum(map(len, rows)))
         else:
             rows, X, order = [np.arange(n) for n in parts.lengths], None, _order(parts, row_ids)
         # Classes are weighed below, where all rows are.
-        plain = {**settings, "class_weight": None}
-        obj = grbb_objective(X, _labels_among(parts, labels, labeled, rows, order), **plain, **threads)
+        plain = {"verbose": False, **settings, "class_weight": None}
+        obj = grbb_objective(X, _labels_among(parts, labels, labeled, rows, order), **plain)
         assert obj.teacher_ is not None
         assert obj.targets_ is not None
-        teacher, q = obj.teacher_, obj.targets_
-        reached = ~np.isin(np.arange(obj.n_rows_), obj.unreachable_)
-        if order is not None:
-            q, reached = q[order], reached[order]
+        teacher, q = obj.teacher_, obj.targets_[order]
+        reached = ~np.isin(order, obj.unreachable_)
     clock.append(time.perf_counter())
-    cuts = np.cumsum([some.size for some in rows])[:-1]
-    weighted = weights is not None or recipe.class_weight is not None or not reached.all()
+    cuts = np.cumsum([*map(len, rows)])
+    weighted = sample_weight is not None or recipe.class_weight is not None or not reached.all()
     # What a partition has to know of its own rows travels as an argument: should a worker die, dask still has it. So
     # does the teacher, once, from where other workers fetch it. What is scattered dies with its worker.
     with warnings.catch_warnings():
@@ -131,9 +124,9 @@ def teach(
         _taught,
         parts.pieces,
         rows,
-        np.split(q, cuts),
-        np.split(reached, cuts),
-        [None] * len(rows) if weights is None else weights,
+        np.split(q, cuts[:-1]),
+        np.split(reached, cuts[:-1]),
+        weights,
         teacher=sent,
         hard=recipe.rule.hard and labels.classes is not None,
         of_class=class_weights(recipe.class_weight, labels),
@@ -146,7 +139,7 @@ def teach(
         blocks,
         weighted,
         teacher,
-        sum(some.size for some in rows),
+        int(cuts[-1]),
         int((~reached).sum()),
         _laplacian(obj, parts, labeled.ids, order, recipe.rule.lam),
         dict(zip(("teacher", "targets"), np.diff(clock).tolist(), strict=True)),
@@ -203,10 +196,10 @@ def _draw(piece: Any, labeled: Index, chosen: Index) -> tuple[Index, Any]:
     return rows, rows_of(piece, rows)
 
 
-def _order(parts: Parts, row_ids: Any) -> Index | None:
-    """Return the row of the affinity that each row of X is; None where the order is the same."""
+def _order(parts: Parts, row_ids: Any) -> Index:
+    """Return the row of the affinity that each row of X is."""
     if row_ids is None:
-        return None
+        return np.arange(parts.n_rows)
     ids = np.concatenate(parts.client.gather(parts.ids(row_ids)))
     times = np.bincount(ids[ids < parts.n_rows], minlength=parts.n_rows)
     if (times != 1).any():
@@ -217,11 +210,10 @@ def _order(parts: Parts, row_ids: Any) -> Index | None:
     return np.asarray(ids, dtype=np.intp)
 
 
-def _labels_among(parts: Parts, labels: Labels, labeled: LabeledRows, rows: list[Index], order: Index | None) -> Labels:
+def _labels_among(parts: Parts, labels: Labels, labeled: LabeledRows, rows: list[Index], order: Index) -> Labels:
     """Return the labels as those of a table of the sampled rows, in the order of the graph where there is one."""
     sampled = np.concatenate([some + start for some, start in zip(rows, parts.starts, strict=True)])
-    at = np.searchsorted(sampled, labeled.ids)
-    at = at if order is None else order[at]
+    at = order[np.searchsorted(sampled, labeled.ids)]
     ascending = np.argsort(at)
     y = np.full(sampled.size, np.nan) if labels.classes is None else np.full(sampled.size, None, dtype=object)
     y[at] = labels.y
@@ -270,7 +262,7 @@ def _taught(
 
 
 def _laplacian(
-    obj: GRBBObjective | None, parts: Parts, labeled: NDArray[np.int64], order: Index | None, lam: float
+    obj: GRBBObjective | None, parts: Parts, labeled: NDArray[np.int64], order: Index, lam: float
 ) -> sp.csr_array | None:
     if lam == 0:
         return None
@@ -278,6 +270,4 @@ def _laplacian(
         raise ValueError(
             "lam > 0 needs the graph of all rows, and a teacher has that of a sample. Use lam=0, or rule='corrected'."
         )
-    L = sp.csr_array(laplacian(obj.graph_))
-    L = L if order is None else L[order][:, order]
-    return sp.csr_array(L[labeled])
+    return sp.csr_array(laplacian(obj.graph_)[order[labeled]][:, order])

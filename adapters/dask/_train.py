@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import distributed
 import numpy as np
 from xgboost import dask as xgb_dask
 
+from grbb_ext._progress import timed
 from grbb_ext.adapters.dask._labels import evaluation_fields, metric_name
 from grbb_ext.adapters.dask._lost import TrackerApart, holders_of, naming_the_lost
 from grbb_ext.adapters.dask._model import Model, connected, name_classes
@@ -149,8 +149,7 @@ def train(
     of_rows |= {"n_anchors": n_anchors, "storage": storage, "missing": missing, "custom": costs is not None}
     with naming_the_lost(client, workers):
         prepared = prepare(client, X, y, recipe, graph, settings, **of_rows)
-    clock = [time.perf_counter()]
-    objective, labels = prepared.objective, prepared.labels
+    objective, labels, seconds = prepared.objective, prepared.labels, prepared.info["seconds"]
     kept = [] if objective is None else list(objective.rows.values())
     try:
         full = complete_params(params, labels)
@@ -158,21 +157,21 @@ def train(
         sets = []
         if evals and "eval_metric" not in full:
             full["eval_metric"] = metric_name(eval_metric, labels)
-        with naming_the_lost(client, workers):
+        with naming_the_lost(client, workers), timed(seconds, "matrix"):
             dtrain = quantile_matrix(client, prepared.data, full, **layout)
             for X_of_set, y_of_set, name in evals:
                 of_set = read_parts(client, with_categories(X_of_set, prepared.parts.schema, "error"), missing)
                 data = {"data": of_set.X, **evaluation_fields(of_set, y_of_set, labels)}
                 sets.append((quantile_matrix(client, data, full, ref=dtrain, **layout), name))
             needed = {*dtrain.worker_map, *holders_of(client, kept)}
-        clock.append(time.perf_counter())
         costed = []
         if costs is not None:
             assert objective is not None
             prices = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
             costed = [CostedTraining(objective, prices, miser)]
-        with naming_the_lost(client, workers | needed, needed), TrackerApart(client) as apart:
+        lost = naming_the_lost(client, workers | needed, needed)
+        with lost, TrackerApart(client) as apart, timed(seconds, "rounds"):
             result = xgb_dask.train(
                 apart,
                 full,
@@ -188,7 +187,5 @@ def train(
             )
     finally:
         release_rows(client, kept)
-    clock.append(time.perf_counter())
     name_classes(result["booster"], labels.classes)
-    matrix, rounds = np.diff(clock).tolist()
-    return prepared.model(result, matrix=matrix, rounds=rounds)
+    return prepared.model(result)

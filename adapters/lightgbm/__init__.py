@@ -118,9 +118,8 @@ def cv(
     (['valid auc-mean', 'valid auc-stdv'], 20)
     """
     refuse_keywords(keywords, "nfold", "stratified", "shuffle", "metrics", "feval", "fpreproc")
-    obj = params.get("objective")
-    if not isinstance(obj, GRBBObjective):
-        raise TypeError(f"params['objective'] must be what grbb_objective returned, got {obj!r}.")
+    obj: Any = params.get("objective")
+    check_objective(obj, "params['objective']")
     if parameters.get(params, "metric") not in (None, "", "None"):
         raise TypeError("Metrics of params count unlabelled rows. Take them out, and pass metric=.")
     try:

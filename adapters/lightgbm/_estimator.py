@@ -190,10 +190,8 @@ class LightGBMAdapter(WrappedBooster):
                 "min_child_weight=0 makes LightGBM fail on leaves without curvature, and some rows have none (no label "
                 "reaches them, or rule='labeled'). Use its default, 0.001."
             )
-        for name in ("is_unbalance", "scale_pos_weight", "categorical_feature"):
+        for name in ("class_weight", "is_unbalance", "scale_pos_weight", "categorical_feature", "importance_type"):
             parameters.pop(params, name)
-        for name in ("class_weight", "importance_type"):
-            params.pop(name, None)
         params["num_threads"] = _threads(parameters.pop(params, "num_threads"))
         seed = parameters.pop(params, "seed")
         seed = job.seed if seed is None else seed
@@ -267,14 +265,9 @@ def _finish(
     reason = f"All {n_rounds} rounds were run."
     if n_grown < n_rounds:
         reason = f"Training ended after {n_grown} round{'s' * (n_grown > 1)}: no split was left that helps."
-    if booster.best_iteration > 0 and history:
-        n_best = booster.best_iteration
+    if booster.best_iteration > 0 and history:  # lightgbm.train has cut the model to its best round
         n_run = n_before + len(next(iter(next(iter(history.values())).values())))
-        reason = f"Early stopping: round {n_best} of {n_run} was the best."
-        if n_best < n_grown:
-            booster.model_from_string(booster.model_to_string(num_iteration=n_best))
-            n_grown = n_best
-            ledger = None if ledger is None else ledger.before(n_best)
+        reason = f"Early stopping: round {booster.best_iteration} of {n_run} was the best."
     if start != 0:
         # As LightGBM does for its own objectives: the start becomes a part of the first tree.
         for leaf in range(len(read_trees(booster, 0, 1)[0].column) + 1):

@@ -14,10 +14,8 @@ _ALIASES = {
 bagging_fraction sub_row subsample bagging
 bagging_freq subsample_freq
 bagging_seed bagging_fraction_seed
-boost_from_average
 boosting boosting_type boost
 categorical_feature cat_feature categorical_column cat_column categorical_features
-data_sample_strategy
 device_type device
 early_stopping_round early_stopping_rounds early_stopping n_iter_no_change
 extra_trees extra_tree
@@ -55,13 +53,13 @@ def get(params: dict[str, Any], name: str, default: Any = None) -> Any:
     >>> get({"subsample": 0.5}, "bagging_fraction", 1.0)
     0.5
     """
-    return next((params[alias] for alias in _ALIASES[name] if params.get(alias) is not None), default)
+    return next((params[alias] for alias in _ALIASES.get(name, [name]) if params.get(alias) is not None), default)
 
 
 def pop(params: dict[str, Any], name: str) -> Any:
     """Take a parameter out under all of its names, and return it."""
     value = get(params, name)
-    for alias in _ALIASES[name]:
+    for alias in _ALIASES.get(name, [name]):
         params.pop(alias, None)
     return value
 

@@ -115,7 +115,7 @@ def teach(
             q = teacher.predict(block[columns], n_jobs=1)
             if label_col is not None:
                 y = np.array(block[label_col], dtype=object)
-                known = np.flatnonzero(~(pd.isna(y) | is_unlabeled(y, marker)))
+                known = np.flatnonzero(~is_unlabeled(y, marker))
                 values = np.array(y[known].tolist())
                 if known.size and classes is not None:
                     code = encode(values, classes)

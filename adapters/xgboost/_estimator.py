@@ -147,14 +147,13 @@ class XGBoostAdapter(WrappedBooster):
         if params.get("booster") == "gblinear":
             raise ValueError("booster='gblinear' has no trees. Use 'gbtree' or 'dart'.")
         start = params.pop("base_score", None)
-        for name in ("objective", "eval_metric", "scale_pos_weight", "num_class", "disable_default_eval_metric"):
+        for name in ("eval_metric", "scale_pos_weight", "num_class"):
             params.pop(name, None)
         if "random_state" not in params and job.seed is not None:
             params["random_state"] = job.seed
-        params["objective"] = _OBJECTIVES[job.obj.loss_.name]
+        params |= {"objective": _OBJECTIVES[job.obj.loss_.name], "disable_default_eval_metric": 1}
         if job.init_model is None:  # which has its own
             params["base_score"] = _base_score(job, None if start is None else float(start))
-        params["disable_default_eval_metric"] = 1
         if job.obj.n_outputs_ > 1:
             params["num_class"] = job.obj.n_outputs_
         if job.table.schema.names is not None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import xgboost as xgb
 
-from grbb_ext._options import positive_int
+from grbb_ext._options import one_of, positive_int
 from grbb_ext.adapters._wrapped import PATIENCE, check_costs, end_for_costs
 from grbb_ext.adapters.xgboost._mask import ColumnMask, MaskedBooster, Settings, read_settings
 from grbb_ext.adapters.xgboost._probe import Prober, TreeReader, builtin_gradients
@@ -134,8 +134,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         check_costs(costs)
         if not isinstance(dtrain, xgb.DMatrix):
             raise TypeError(f"dtrain must be the DMatrix given to xgboost.train, got {type(dtrain).__name__}.")
-        if strategy not in _STRATEGIES:
-            raise ValueError(f"strategy must be 'levels' or 'interaction', got {strategy!r}.")
+        one_of(strategy, tuple(_STRATEGIES), "strategy")
         if isinstance(obj, str):
             builtin_gradients(obj)
         elif not callable(obj):
@@ -158,8 +157,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self._model: xgb.Booster | None = None
         self._n_read = self._n_empty = 0
         self._first_step = 0.0
-        self._open: Mask = np.ones(n_columns, dtype=bool)
-        self._groups: Groups | None = None
+        self._open: tuple[Mask, Groups | None] = np.ones(n_columns, dtype=bool), None
         self._looked = False
 
     def before_training(self, model: Any) -> Any:
@@ -196,9 +194,9 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Decide what the round may use."""
         if not self._idle:
-            self._open, self._groups = self._decide(model)
+            self._open = self._decide(model)
             if self._many_machines:  # within the update already, on data that are the worker's own
-                self._mask.set(model, self._open, self._groups)
+                self._mask.set(model, *self._open)
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -256,7 +254,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
                 "xgboost.train and GreedyMiser have different objectives: pass obj= to both, or give GreedyMiser the "
                 "name of the built-in one."
             )
-        return self._mask.opened(model, self._open, self._groups)
+        return self._mask.opened(model, *self._open)
 
     def _decide(self, model: xgb.Booster) -> tuple[Mask, Groups | None]:
         """Return the columns that the round may use, and which of them may share a path."""
@@ -309,7 +307,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         empty = True
         for round in range(self._n_read, model.num_boosted_rounds()):
             used = self._reader.used(model[round : round + 1])
-            if (used & ~self._open).any():
+            if (used & ~self._open[0]).any():
                 self._give_back(model)
                 raise RuntimeError(
                     "A tree uses columns that were closed to it: the DMatrix given to GreedyMiser must be the one "

@@ -16,6 +16,8 @@ from grbb_ext.costs import Groups, Growth, Mask, shorten
 
 Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]
 
+_LOGISTIC = ("binary:logistic", "binary:logitraw", "reg:logistic")
+_SOFTMAX = ("multi:softprob", "multi:softmax")
 # XGBoost keeps hessians above this.
 _LEAST_HESSIAN = 1e-16
 
@@ -41,15 +43,24 @@ def builtin_gradients(name: str, scale_pos_weight: float = 1.0) -> Callable[[NDA
     >>> builtin_gradients("binary:logistic")(np.zeros(2), data)[0].tolist()
     [0.5, -0.5]
     """
-    if name not in BUILTIN:
+    known = ("reg:squarederror", *_LOGISTIC, *_SOFTMAX)
+    if name not in known:
         raise ValueError(
-            f"The gradients of {name!r} are not known here: obj must be one of {sorted(BUILTIN)}, or a callable "
+            f"The gradients of {name!r} are not known here: obj must be one of {sorted(known)}, or a callable "
             "obj(raw_scores, dmatrix) -> (gradient, hessian), given to xgboost.train as well."
         )
 
     def gradients(raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:
-        gradient, hessian = BUILTIN[name](raw_scores.astype(np.float32, copy=False), data.get_label())
-        weight = data.get_weight()
+        H, label, weight = raw_scores.astype(np.float32, copy=False), data.get_label(), data.get_weight()
+        if name in _LOGISTIC:
+            p = expit(H)
+            gradient, hessian = p - label, p * (1 - p)
+        elif name in _SOFTMAX:
+            p = softmax(H, axis=1)
+            gradient, hessian = p - np.eye(p.shape[1], dtype=np.float32)[label.astype(np.intp)], 2 * p * (1 - p)
+        else:
+            gradient, hessian = H - label, np.ones_like(H)
+        hessian = np.maximum(hessian, np.float32(_LEAST_HESSIAN))
         factor = np.ones(gradient.shape[0], dtype=np.float32) if weight.size == 0 else weight
         if name in _LOGISTIC and scale_pos_weight != 1:
             factor = np.where(data.get_label() == 1, factor * np.float32(scale_pos_weight), factor)
@@ -58,32 +69,6 @@ def builtin_gradients(name: str, scale_pos_weight: float = 1.0) -> Callable[[NDA
         return gradient * factor, hessian * factor
 
     return gradients
-
-
-def _squared_error(scores: NDArray[np.float32], label: NDArray[np.float32]) -> Gradients:
-    return scores - label, np.ones_like(scores)
-
-
-def _logistic(scores: NDArray[np.float32], label: NDArray[np.float32]) -> Gradients:
-    p = expit(scores)
-    return p - label, np.maximum(p * (1 - p), np.float32(_LEAST_HESSIAN))
-
-
-def _softmax(scores: NDArray[np.float32], label: NDArray[np.float32]) -> Gradients:
-    p = softmax(scores, axis=1)
-    gradient = p.copy()
-    gradient[np.arange(label.size), label.astype(np.intp)] -= 1
-    return gradient, np.maximum(2 * p * (1 - p), np.float32(_LEAST_HESSIAN))
-
-
-_LOGISTIC = ("binary:logistic", "binary:logitraw", "reg:logistic")
-
-BUILTIN: dict[str, Callable[[NDArray[np.float32], NDArray[np.float32]], Gradients]] = {
-    "reg:squarederror": _squared_error,
-    **dict.fromkeys(_LOGISTIC, _logistic),
-    "multi:softprob": _softmax,
-    "multi:softmax": _softmax,
-}
 
 
 # Rounds after which the scratch booster is made anew, so that it does not grow without end.

@@ -220,9 +220,8 @@ class FeatureCosts(PriceEngine):
         if isinstance(columns, Iterable):
             given = check_names(columns, "column")
             # LightGBM writes blanks as "_".
-            there = set(given)
-            absent = [name for name in self.features if isinstance(name, str) and name not in there]
-            blanks = {name.replace(" ", "_"): name for name in absent}
+            absent = set(self.features).difference(given)
+            blanks = {one.replace(" ", "_"): one for one in self.features if isinstance(one, str) and one in absent}
             names = tuple(name if name in self._index else blanks.get(str(name), name) for name in given)
         elif self.bound and operator.index(columns) == self.n_features:
             names = self.features  # the order of the columns was given before, with their names
@@ -233,11 +232,9 @@ class FeatureCosts(PriceEngine):
                 f"The costs are by name ({shorten(self.features, 3)}) but the {len(names)} columns have no names. Name "
                 "the columns of the data set, or give the costs by index."
             )
-        places = tuple(range(len(names)))
         priced = {str(place) for place in self.features}
         if by_position and any(
-            str(name) != str(place) and (isinstance(name, int) or name in priced)
-            for name, place in zip(names, places, strict=True)
+            str(name) != str(place) and (isinstance(name, int) or name in priced) for place, name in enumerate(names)
         ):
             raise ValueError(
                 f"The costs are by index, which is the position of a column, but the columns are {shorten(names)}. "
@@ -245,9 +242,9 @@ class FeatureCosts(PriceEngine):
             )
         if by_position and self.bound and len(names) != self.n_features:
             raise ValueError(f"The costs have {self.n_features} entries but there are {len(names)} columns.")
-        keys: tuple[Name, ...] = places if by_position else names
-        known = set(keys)
-        extra = [feature for feature in self.features if feature not in known]
+        keys: tuple[Name, ...] = tuple(range(len(names))) if by_position else names
+        absent = set(self.features).difference(keys)
+        extra = [feature for feature in self.features if feature in absent]
         if extra:
             raise ValueError(
                 f"The costs name {shorten(extra)}, but there is no such column; the {len(names)} columns are "

@@ -34,19 +34,8 @@ def check_price(value: Any, what: str) -> float:
     return finite_number(value, what) + 0.0  # -0.0 becomes 0.0
 
 
-def check_name(value: Any, what: str) -> Name:
-    """Return a name (text) or an index (a non-negative integer) as a Python object."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if value < 0:
-            raise ValueError(f"{what} must be a name or an index from 0, got {value!r}.")
-        return int(value)
-    raise TypeError(f"{what} must be a name (str) or an index (int), got {value!r}.")
-
-
 def check_names(values: Iterable[Any], what: str) -> tuple[Name, ...]:
-    """Return names without repetition, either all text or all indices.
+    """Return names (text) and indices (non-negative integers) as Python objects, or refuse them; none may repeat.
 
     Examples
     --------
@@ -57,13 +46,17 @@ def check_names(values: Iterable[Any], what: str) -> tuple[Name, ...]:
     ...
     ValueError: The feature 'age' is named twice: name each feature once.
     """
-    names = tuple(check_name(value, f"A {what}") for value in values)
-    seen: set[Name] = set()
-    for name in names:
-        if name in seen:
+    names: dict[Name, None] = {}
+    for value in values:
+        if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
+            raise TypeError(f"A {what} must be a name (str) or an index (int), got {value!r}.")
+        name = str(value) if isinstance(value, str) else int(value)
+        if isinstance(name, int) and name < 0:
+            raise ValueError(f"A {what} must be a name or an index from 0, got {value!r}.")
+        if name in names:
             raise ValueError(f"The {what} {name!r} is named twice: name each {what} once.")
-        seen.add(name)
-    return names
+        names[name] = None
+    return tuple(names)
 
 
 def unknown_name(name: Any, known: Sequence[Name], what: str) -> str:
@@ -191,26 +184,25 @@ def read_csv(path_or_buffer: str | PathLike[str] | TextIO) -> tuple[dict[str, li
     rest = iter(path_or_buffer)
     lines = chain([next(rest, "").removeprefix("\ufeff")], rest)  # spreadsheets begin with a mark of byte order
     names = [name.strip() for name in next(csv.reader(lines), [])]
-    rows = list(csv.DictReader(lines, names))
+    rows = list(csv.DictReader(lines, names, restval=""))
     if not rows:
         raise ValueError("The cost table has no rows: it needs a header 'feature,cost' and a line for each feature.")
     for line, row in enumerate(rows, start=2):
-        if any(cell.strip() for cell in row.get(None) or ()):  # what has no column
+        if any(cell.strip() for cell in row.pop(None, ())):  # what has no column
             raise ValueError(
                 f"Line {line} of the cost table has more entries than the header. Write prices with a point, as 7.27, "
                 "and put text with a comma in quotes."
             )
-    header = [name for name in rows[0] if name is not None]
     for column in ("feature", "cost"):
-        if column not in header:
-            raise ValueError(f"The cost table has no column {column!r}; its columns are {shorten(header)}.")
-    return _needs_and_prices([{k: (v or "").strip() for k, v in row.items() if isinstance(k, str)} for row in rows])
+        if column not in names:
+            raise ValueError(f"The cost table has no column {column!r}; its columns are {shorten(names)}.")
+    return _needs_and_prices([{name: cell.strip() for name, cell in row.items()} for row in rows])
 
 
 def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]], dict[str, float]]:
     needs: dict[str, list[str]] = {}
     parts: dict[str, list[str]] = {}
-    own: dict[str, Decimal] = {}
+    own: dict[str, float] = {}
     shared: dict[str, tuple[Decimal, str]] = {}
     for line, row in enumerate(rows, start=2):
         feature = row["feature"]
@@ -218,43 +210,37 @@ def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]],
             raise ValueError(f"Line {line} of the cost table has no feature name.")
         if feature in needs:
             raise ValueError(f"The feature {feature!r} is named twice in the cost table: keep one line.")
-        cost = _number(row, "cost", feature)
+        price = _number(row, "cost", feature)
         group, derived = row.get("group", ""), row.get("needs", "")
         if group.startswith(_DERIVED):
             group, derived = "", "+".join(filter(None, [derived, group.removeprefix(_DERIVED)]))
-        needs[feature], own[feature] = [], cost
+        needs[feature] = [group] if group else []
         parts[feature] = [part.strip() for part in derived.split("+")] if derived else []
-        if not group:
-            continue
-        if not row.get("discount_cost", ""):
+        if group and not row.get("discount_cost", ""):
             raise ValueError(
                 f"{feature!r} is in group {group!r} but has no discount_cost, the price of a later test of the group. "
                 "Give it: 0 where the first price buys the whole group, cost where nothing is shared."
             )
-        discount = _number(row, "discount_cost", feature)
-        saved = cost - discount
-        if saved < 0:
-            raise ValueError(f"{feature!r}: discount_cost {discount} is above cost {cost}.")
-        if group in shared and shared[group][0] != saved:
-            raise ValueError(
-                f"Group {group!r} has no one shared price: cost - discount_cost is {shared[group][0]} for "
-                f"{shared[group][1]!r} and {saved} for {feature!r}. Make them equal, or give FeatureCosts needs= and "
-                "prices=."
-            )
-        shared.setdefault(group, (saved, feature))
-        needs[feature].append(group)
-        own[feature] = discount
+        if group:
+            cost, price = price, _number(row, "discount_cost", feature)
+            saved = cost - price
+            if saved < 0:
+                raise ValueError(f"{feature!r}: discount_cost {price} is above cost {cost}.")
+            before, first = shared.setdefault(group, (saved, feature))
+            if before != saved:
+                raise ValueError(
+                    f"Group {group!r} has no one shared price: cost - discount_cost is {before} for {first!r} and "
+                    f"{saved} for {feature!r}. Make them equal, or give FeatureCosts needs= and prices=."
+                )
+        # An own source at price 0 beside others would only be one more thing to fetch.
+        if price > 0 or not (group or parts[feature]):
+            needs[feature].append(feature)
+            own[feature] = float(price)
     for group in shared:
         if group in needs:
             raise ValueError(f"{group!r} is the name of a group and of a feature: rename the group.")
-    prices = {group: float(price) for group, (price, _) in shared.items()}
-    for feature, price in own.items():
-        # An own source at price 0 beside others would only be one more thing to fetch.
-        if price > 0 or not (needs[feature] or parts[feature]):
-            needs[feature].append(feature)
-            prices[feature] = float(price)
     _add_parts(needs, parts)
-    return needs, prices
+    return needs, {group: float(saved) for group, (saved, _) in shared.items()} | own
 
 
 def _add_parts(needs: dict[str, list[str]], parts: dict[str, list[str]]) -> None:

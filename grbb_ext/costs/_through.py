@@ -13,13 +13,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    Normalizer,
-    OneHotEncoder,
-    PolynomialFeatures,
-)
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, Normalizer, OneHotEncoder, PolynomialFeatures
 from sklearn.utils.validation import check_is_fitted
 
 from grbb_ext.costs._engine import needs_matrix
@@ -32,8 +26,6 @@ _MIXING = (ClassNamePrefixFeaturesOutMixin, KNNImputer, Normalizer, TfidfTransfo
 def input_names(transformer: Any) -> list[str] | None:
     """Return the names of the columns that a transformer was fitted on, None where they had no names."""
     names = getattr(transformer, "feature_names_in_", None)
-    if names is None and isinstance(transformer, Pipeline) and transformer.steps:
-        return input_names(transformer.steps[0][1])
     return None if names is None else [str(name) for name in names]
 
 
@@ -88,12 +80,8 @@ def inputs_of_outputs(step: Any, n_inputs: int) -> sp.csr_array:
 
 def _rows(step: Any, n_inputs: int) -> list[list[int]] | None:
     """Return the inputs of each output of a single transformer, None where they are not known."""
-    every = list(range(n_inputs))
-    if isinstance(step, FunctionTransformer):
-        known = step.func is None or step.feature_names_out == "one-to-one"
-        return [[i] for i in every] if known else ([[0]] * len(output_names(step)) if n_inputs == 1 else None)
+    every, names = list(range(n_inputs)), output_names(step)
     own = input_names(step) or [f"x{i}" for i in every]  # the names that the step itself uses
-    names = output_names(step)
     if n_inputs == 1 or isinstance(step, _MIXING):
         return [every] * len(names)
     if isinstance(step, OneHotEncoder):
@@ -111,27 +99,25 @@ def _rows(step: Any, n_inputs: int) -> list[list[int]] | None:
         return [np.flatnonzero(powers).tolist() for powers in step.powers_]
     if isinstance(step, SelectorMixin):
         return [[int(i)] for i in step.get_support(indices=True)]
-    if isinstance(step, (OneToOneFeatureMixin, KBinsDiscretizer)):
-        return [[i] for i in every]
-    return None
+    one_to_one = isinstance(step, (OneToOneFeatureMixin, KBinsDiscretizer))
+    if isinstance(step, FunctionTransformer):
+        one_to_one = step.func is None or step.feature_names_out == "one-to-one"
+    return [[i] for i in every] if one_to_one else None
 
 
 def _of_column_transformer(step: ColumnTransformer, n_inputs: int) -> sp.csr_array:
     check_is_fitted(step)
-    outputs, inputs = [np.empty(0, dtype=int)], [np.empty(0, dtype=int)]
+    every, needed = inputs_of_outputs("passthrough", n_inputs), [inputs_of_outputs("drop", n_inputs)]
     for name, part, columns in step.transformers_:
         made = step.output_indices_[name]
         if made.stop == made.start:
             continue
         chosen = _positions(columns, input_names(step), n_inputs)
-        inner = inputs_of_outputs(part, len(chosen)).tocoo()
+        inner = inputs_of_outputs(part, len(chosen))
         if inner.shape[0] != made.stop - made.start:
             raise ValueError(f"{name!r} makes {made.stop - made.start} columns, but it names {inner.shape[0]}.")
-        outputs.append(made.start + inner.coords[0])
-        inputs.append(chosen[inner.coords[1]])
-    pairs = (np.concatenate(outputs), np.concatenate(inputs))
-    n_outputs = max(made.stop for made in step.output_indices_.values())
-    return sp.csr_array((np.ones(pairs[0].size, dtype=bool), pairs), shape=(n_outputs, n_inputs))
+        needed.append(inner @ every[chosen])
+    return sp.csr_array(sp.vstack(needed, dtype=bool))
 
 
 def _positions(columns: Any, names: list[str] | None, n_inputs: int) -> Any:

@@ -84,7 +84,6 @@ def whole_and_part(rule, lam, n_classes):
         P_nodes=None,
         unreachable=np.empty(0, dtype=np.int64),
         L_l=laplacian(W)[obj.labeled_] if lam else None,
-        weighted=False,
         total=total,
     )
     return obj, worker, X, sent
