@@ -95,7 +95,8 @@ def teach(
     obj, order, rows = None, np.arange(0), _split(labeled.ids, parts.lengths)
     q, reached = labels.targets.astype(np.float32), np.ones(labeled.ids.size, dtype=bool)
     if isinstance(recipe.teacher, Teacher):
-        teacher = _fitted(recipe.teacher, labels)
+        teacher = recipe.teacher
+        teacher.check_labels(labels)
     else:
         if isinstance(recipe.graph, KNNGraph):
             limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
@@ -218,21 +219,6 @@ def _labels_among(parts: Parts, labels: Labels, labeled: LabeledRows, rows: list
     y = np.full(sampled.size, np.nan) if labels.classes is None else np.full(sampled.size, None, dtype=object)
     y[at] = labels.y
     return replace(labels, labeled=at[ascending], targets=labels.targets[ascending], y=y)
-
-
-def _fitted(teacher: Teacher, labels: Labels) -> Teacher:
-    mine, theirs = (None if one.classes is None else one.classes.tolist() for one in (labels, teacher.labels))
-    if mine != theirs:
-        raise ValueError(
-            f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
-            "teacher, or fit another one."
-        )
-    if teacher.labels.n_outputs != labels.n_outputs:
-        raise ValueError(
-            f"The teacher was fitted with the loss {teacher.labels.loss.name!r}, but the labels have "
-            f"{labels.loss.name!r}. Pass the same loss= to both."
-        )
-    return teacher
 
 
 def _taught(

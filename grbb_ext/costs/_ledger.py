@@ -84,8 +84,8 @@ class Ledger(Shown):
     >>> ledger.affordable().tolist()
     [True, False, True]
     >>> print(ledger)
-    round   features  sources paid    price  total
-    before  0         'draw', 'chol'   7.27   7.27
+    round   features  sources paid  price  total
+    before  0         draw, chol     7.27   7.27
     1 of 3 features bought for 7.27, 1.73 left of the budget of 9.
     """
 
@@ -232,8 +232,8 @@ class Ledger(Shown):
         lines: list[tuple[str, ...]] = [
             (
                 "before" if line.round < 0 else str(line.round + 1),
-                shorten(line.features),
-                shorten(line.sources) if line.sources else "paid before",
+                shorten(line.features, write=str),
+                shorten(line.sources, write=str) if line.sources else "paid before",
                 f"{line.price:g}",
                 f"{line.spent:g}",
             )

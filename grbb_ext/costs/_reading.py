@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
@@ -73,15 +73,15 @@ def unknown_name(name: Any, known: Sequence[Name], what: str) -> str:
     return f"Unknown {what} {name!r}. {hint}"
 
 
-def shorten(names: Iterable[Name], most: int = 6) -> str:
-    """Join names for a message, the first few of them.
+def shorten(names: Iterable[Name], most: int = 6, write: Callable[[Name], str] = repr) -> str:
+    """Join names for a message or a table, the first few of them.
 
     Examples
     --------
     >>> shorten(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
     """
-    listed = [repr(name) for name in names]
+    listed = list(map(write, names))
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
 

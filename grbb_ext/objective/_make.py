@@ -370,17 +370,7 @@ def _taught(recipe: Recipe, labels: Labels, prepared: PreparedGraph) -> Lesson:
 def _taught_before(teacher: Teacher, labels: Labels, prepared: PreparedGraph) -> Lesson:
     if prepared.table is None:
         raise ValueError("A fitted teacher predicts targets from the columns of X: pass X.")
-    mine, theirs = (None if one.classes is None else one.classes.tolist() for one in (labels, teacher.labels))
-    if mine != theirs:
-        raise ValueError(
-            f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
-            "teacher, or fit another one."
-        )
-    if teacher.labels.n_outputs != labels.n_outputs:
-        raise ValueError(
-            f"The teacher was fitted with the loss {teacher.labels.loss.name!r}, but the labels have "
-            f"{labels.loss.name!r}. Pass the same loss= to both."
-        )
+    teacher.check_labels(labels)
     seconds: dict[str, float] = {}
     with timed(seconds, "targets"):
         q = teacher.predict(prepared.table, n_jobs=prepared.n_jobs, verbose=prepared.verbose)

@@ -163,6 +163,20 @@ class Teacher:
             n_jobs = 1  # a user's model may not bear threads
         return over_rows(block_of, table.n_rows, n_jobs=n_jobs, description="targets", verbose=verbose)
 
+    def check_labels(self, labels: Labels) -> None:
+        """Raise a ValueError unless the teacher was fitted to labels with the same classes and the same loss."""
+        mine, theirs = (None if one.classes is None else one.classes.tolist() for one in (labels, self.labels))
+        if mine != theirs:
+            raise ValueError(
+                f"The teacher was fitted to the classes {theirs}, but y has {mine}. Pass classes= with those of the "
+                "teacher, or fit another one."
+            )
+        if self.labels.n_outputs != labels.n_outputs:
+            raise ValueError(
+                f"The teacher was fitted with the loss {self.labels.loss.name!r}, but the labels have "
+                f"{labels.loss.name!r}. Pass the same loss= to both."
+            )
+
     def mix(self, predicted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Average the predictions of the experts, in their order, sharpen them, and shift the shares of classes.
 
