@@ -32,7 +32,7 @@ def test_a_ledger_escapes_names():
     assert "0 of 2 features" in str(ledger)
     ledger.buy(["<b>x"], round=0)
     ledger.buy(["y"], round=3)
-    assert str(ledger).splitlines()[2].split()[:2] == ["4", "'y'"]
+    assert str(ledger).splitlines()[2].split()[:2] == ["4", "y"]
     assert "paid before" in str(ledger)
     html = ledger._repr_html_()
     assert "<script>" not in html

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._options import one_of
-from grbb_ext._progress import over_rows, row_blocks, warn_caller
+from grbb_ext._progress import ROWS_PER_BLOCK, over_rows, row_blocks, warn_caller
 from grbb_ext.table._components import NormalScores, PrincipalComponents
 from grbb_ext.table._table import Index, Matrix, Table, sampled, without_missing
 
@@ -111,8 +110,10 @@ class DistanceSpace:
         -------
         DistanceSpace
         """
-        one_of(scale, ("auto", "standard", None), "scale")
-        one_of(categories, ("always", "only without numbers"), "categories")
+        if scale not in ("auto", "standard", None):
+            raise ValueError(f"scale must be 'auto', 'standard' or None, got {scale!r}.")
+        if categories not in ("always", "only without numbers"):
+            raise ValueError(f"categories must be 'always' or 'only without numbers', got {categories!r}.")
         beside = categories == "always"
         numbers = _numbers(table, beside)
         if warn_missing:
@@ -145,7 +146,7 @@ class DistanceSpace:
         -------
         ndarray or csr_array of shape (N, number of columns)
         """
-        if self.components.scores is None and self.components.mean is None:
+        if table.n_rows <= ROWS_PER_BLOCK or (self.components.scores is None and self.components.mean is None):
             return self._points(table)
         # Block by block: scaled columns of all rows, with scores beside them, would be the largest thing in memory.
         settings: dict[str, Any] = {"n_jobs": n_jobs, "description": "columns for distances", "verbose": verbose}

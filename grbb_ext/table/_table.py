@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._progress import row_blocks
+from grbb_ext._progress import ROWS_PER_BLOCK
 
 # A dense float array or a csr_array, which has no types upstream.
 Matrix: TypeAlias = Any
@@ -307,8 +307,8 @@ def row_keys(table: Table) -> list[bytes]:
     if sp.issparse(table.values):
         return _sparse_keys(table.values)
     keys: list[bytes] = []
-    for rows in row_blocks(table.n_rows):
-        values = table.values[rows]
+    for start in range(0, table.n_rows, ROWS_PER_BLOCK):
+        values = table.values[start : start + ROWS_PER_BLOCK]
         bits = _bits(values)
         for j, categories in table.schema.categories.items():
             digests = [blake2b(repr(category).encode(), digest_size=8).digest() for category in categories]

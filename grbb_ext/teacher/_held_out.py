@@ -12,7 +12,6 @@ from sklearn.base import clone, is_classifier
 
 from grbb_ext._progress import over_rows
 from grbb_ext.labels import Labels, plain_array
-from grbb_ext.losses import per_class
 from grbb_ext.table import Table, row_keys
 
 Floats = NDArray[np.float64]
@@ -63,7 +62,7 @@ def folds(targets: Floats, n_folds: int | None = None) -> Index:
     n_folds = min(n, n_folds or (_FEWER_FOLDS if many or n > MOST_LABELS // 10 else _FOLDS))
     if targets.ndim == 1 and not np.isin(targets, (0.0, 1.0)).all():
         return np.arange(n) % n_folds if n > 1 else np.full(n, -1)
-    classes = per_class(targets).argmax(axis=1)
+    classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
     fold, dealt = np.full(n, -1), 0
     for k in np.unique(classes):
         members = np.flatnonzero(classes == k)

@@ -13,7 +13,7 @@ from scipy.special import expit, logsumexp, softmax
 
 from grbb_ext._progress import over_rows
 from grbb_ext.labels import Labels
-from grbb_ext.losses import SquaredErrorLoss, per_class
+from grbb_ext.losses import SquaredErrorLoss
 from grbb_ext.table import DistanceSpace, Matrix, Table
 from grbb_ext.teacher._held_out import MOST_LABELS, MOST_OUTPUTS, cross_fitted, fixed_order
 
@@ -149,7 +149,7 @@ def _probabilities(scores: Floats) -> Floats:
 
 def _logistic(Z: Floats, targets: Floats) -> tuple[Floats, Any]:
     """Return coefficients and intercepts; a class without a label gets a probability next to 0."""
-    classes = per_class(targets).argmax(axis=1)
+    classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
     seen = np.unique(classes)
     n_outputs = 1 if targets.ndim == 1 else targets.shape[1]
     if seen.size == 1 or Z.shape[1] == 0:
