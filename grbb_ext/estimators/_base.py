@@ -128,7 +128,17 @@ class GRBBModel(SavedModel):
         categorical = self._categorical(adapter.categorical(estimator))
         return read_table(X, categorical=categorical, missing=adapter.missing(estimator))
 
-    def _fit(
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **settings: Any) -> Labels:
+        """Train, or leave the model as it was where that fails or is interrupted."""
+        before = dict(vars(self))
+        try:
+            return self._trained(X, y, sample_weight, **settings)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _trained(
         self,
         X: Any,
         y: Any,

@@ -189,3 +189,39 @@ def test_classes_may_be_a_set_or_objects(classifier, moons, make):
     model = GRBBClassifier(classifier(n_estimators=2)).fit(X, y, classes=make([7, 1, 0]))
     assert model.classes_.tolist() == [0, 1, 7]
     assert model.classes_.dtype == model.predict(X).dtype == np.dtype(int)
+
+
+class _Interrupt(xgb.callback.TrainingCallback):
+    """A person who presses Ctrl-C after the first round."""
+
+    def after_iteration(self, *arguments):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sample_weight": np.full(200, -1.0)},
+        {"eval_set": "rows"},
+        {"callbacks": _Interrupt()},
+    ],
+    ids=["weights", "eval_set", "Ctrl-C"],
+)
+def test_a_fit_that_fails_leaves_the_model_as_it_was(classifier, library, moons, settings):
+    X, truth, y = moons
+    if "callbacks" in settings:
+        interrupt = settings["callbacks"]
+        settings = {"callbacks": [interrupt if library == "xgboost" else interrupt.after_iteration]}
+    kind = np.where(truth == 1, "high", "low")
+    rows = pd.DataFrame({"kind": pd.Categorical(kind, ["low", "high"]), "x": X[:, 0]})
+    model = GRBBClassifier(classifier(), teacher="forest").fit(rows, y)
+    before, state = model.predict_proba(rows), vars(model).copy()
+    others = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(kind, ["high", "low"]), "z": X[:, 1]})
+    with pytest.raises((ValueError, KeyboardInterrupt)):
+        model.fit(others, y, **settings)
+    assert vars(model) == state
+    np.testing.assert_array_equal(model.predict_proba(rows), before)
+    unfitted = GRBBClassifier(classifier())
+    with pytest.raises((ValueError, KeyboardInterrupt)):
+        unfitted.fit(others, y, **settings)
+    assert not hasattr(unfitted, "n_features_in_")
