@@ -134,8 +134,7 @@ class GRBBModel(SavedModel):
         try:
             return self._trained(X, y, sample_weight, **settings)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _trained(

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_consistent_length
@@ -94,6 +95,11 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         """Return X as numbers, by the columns known or by `settings`, and set what scikit-learn wants to know of it."""
         if not reset:
             settings = {"categorical": (), "schema": self._schema}
+            if self._schema.categories and (sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")):
+                raise ValueError(
+                    "The model was fitted to categories by name, and the numbers of an array are no names. Pass rows "
+                    "as they were given to fit, such as a frame."
+                )
         table = read_table(X, unseen=self._unseen, min_rows=2 if reset else 1, **settings)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from grbb_ext import GRBBClassifier, GRBBRegressor
@@ -178,3 +179,12 @@ def test_other_columns_at_prediction_are_refused(classifier):
         model.predict(_with(0, 0, np.inf))
     with pytest.raises(ValueError, match="0 sample"):
         model.predict(X[:0])
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_numbers_are_no_names_of_categories(classifier, moons, container):
+    X, _, y = moons
+    rows = pd.DataFrame({"kind": pd.Categorical(1 + (X[:, 0] > 0)), "x": X[:, 1]})
+    model = GRBBClassifier(classifier(), teacher="forest").fit(rows, y)
+    with pytest.raises(ValueError, match="the numbers of an array are no names"):
+        model.predict(container(rows.to_numpy(dtype=float)))
