@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext._options import one_of, positive_int
 from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
-from grbb_ext.forest import Forest, column_categories, filled
+from grbb_ext.forest import Forest, filled
 from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name, users_of_sources
 from grbb_ext.ondemand._evaluation import Evaluation
 from grbb_ext.table import Schema, Unseen, column_names, is_frame, read_column, read_table
@@ -73,7 +73,8 @@ class OnDemandPredictor:
         What to do when a source fails: in both cases all other rows are evaluated to the end. Then a
         :class:`FetchError` that holds the result is raised, or the result with its ``errors`` is returned.
     categories : mapping from feature to sequence, default=None
-        Categories of columns in the order of their codes. None takes those that the forest has.
+        Categories of columns in the order of their codes, ``{}`` where sources return codes. None takes those that the
+        forest has, and is refused where it does not tell whose they are (``forest.category_lists``).
     classes : array-like of shape (K,), default=None
         The classes of the model, for ``predictions`` and ``probabilities`` of the result. Refused, as a probability is
         as `early_exit`, where probabilities are not the logistic function or the softmax of raw scores.
@@ -235,7 +236,14 @@ class OnDemandPredictor:
     def _read_categories(self) -> dict[int, tuple[Any, ...]]:
         """Return the categories by position of the column."""
         if self.categories is None:
-            return column_categories(self.forest) or {}
+            known = self.forest.categories
+            if self.forest.category_lists or any(known.get(j) == () for j in self.forest.features_used()):
+                raise ValueError(
+                    "The model does not tell which names the categories of each column have. Pass categories=, a dict "
+                    "from feature to its categories in the order of their codes, such as {name: "
+                    "train[name].cat.categories for name in train.select_dtypes('category')} of the training frame."
+                )
+            return dict(known)
         place = {name: j for j, name in enumerate(self.costs.features)}
         for name in self.categories:
             if name not in place:
