@@ -151,7 +151,8 @@ class OnDemandPredictor:
         if (link and by_probability) or ((link or self.forest.averaged) and self.classes is not None):
             raise ValueError(
                 f"The probabilities of this model ({link or 'averaged trees'}) are not the logistic function or the "
-                "softmax of its raw scores. Leave classes= and a probability as early_exit= out."
+                "softmax of its raw scores. Leave classes= and a probability as early_exit= out. If a callable trained "
+                "it, name its loss: dataclasses.replace(forest, objective='binary:logitraw')."
             )
         self._unseen: Unseen = "error" if self.forest.library == "xgboost" else "missing"
         self._check_callables()
@@ -312,7 +313,13 @@ class OnDemandPredictor:
 
 def _other_link(forest: Forest) -> str:
     """Return the loss of a model whose probabilities come neither by the logistic function nor by a softmax."""
-    words = forest.objective.split()
-    other = {"multiclassova", "binary:hinge"} & set(words)
-    scaled = any(word.startswith("sigmoid:") and float(word[8:]) != 1 for word in words)
-    return forest.objective if other or scaled else ""
+    name, _, settings = forest.objective.partition(" ")
+    scaled = any(word.startswith("sigmoid:") and float(word[8:]) != 1 for word in settings.split())
+    return forest.objective if name not in _OWN_LINK or scaled else ""
+
+
+# Callables of LightGBM and Forest.from_trees leave no name.
+_OWN_LINK = {
+    "", "binary", "cross_entropy", "multiclass", "xentropy",
+    "binary:logistic", "binary:logitraw", "multi:softmax", "multi:softprob", "reg:logistic",
+}  # fmt: skip

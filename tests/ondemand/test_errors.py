@@ -230,15 +230,18 @@ def test_wrong_options(options, message):
         ({"objective": "multiclassova", "num_class": 3}, False),
         ({"objective": "binary", "boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}, True),
         ({"objective": "binary:hinge"}, False),
+        *(({"objective": name}, False) for name in ("regression", "poisson", "lambdarank")),
+        *(({"objective": name}, False) for name in ("reg:squarederror", "count:poisson", "rank:pairwise")),
     ],
 )
 def test_probabilities_that_are_no_logistic_function_are_refused(params, averaged):
     X = np.random.default_rng(0).normal(size=(120, 2))
     y = (X[:, 0] > 0) * 1.0 + (params.get("num_class") == 3) * (X[:, 1] > 0)
-    if params["objective"] == "binary:hinge":
-        booster = xgb.train({**params, "nthread": 1}, xgb.DMatrix(X, y), 4)
+    group = [120] if params["objective"] in ("lambdarank", "rank:pairwise") else None
+    if ":" in params["objective"]:
+        booster = xgb.train({**params, "nthread": 1}, xgb.DMatrix(X, y, group=group), 4)
     else:
-        booster = lgb.train({**params, "verbosity": -1, "num_threads": 1}, lgb.Dataset(X, y), 4)
+        booster = lgb.train({**params, "verbosity": -1, "num_threads": 1}, lgb.Dataset(X, y, group=group), 4)
     forest, fetch = Forest.from_booster(booster), {j: lambda rows, j=j: X[rows, j] for j in range(2)}
     make = partial(OnDemandPredictor, forest, FeatureCosts([1.0, 1.0]), fetch, verbose=False)
     with pytest.raises(ValueError, match=r"are not the logistic function.*Leave classes="):
