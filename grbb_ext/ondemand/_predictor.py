@@ -154,6 +154,7 @@ class OnDemandPredictor:
                 "softmax of its raw scores. Leave classes= and a probability as early_exit= out. If a callable trained "
                 "it, name its loss: dataclasses.replace(forest, objective='binary:logitraw')."
             )
+        self._read_budget(None)
         self._unseen: Unseen = "error" if self.forest.library == "xgboost" else "missing"
         self._check_callables()
 
@@ -300,15 +301,20 @@ class OnDemandPredictor:
                 raise ValueError(f"free[{self.costs.features[j]!r}] has shape {column.shape} for {n} rows.")
         return columns
 
-    def _read_budget(self, n: int) -> NDArray[np.float64] | None:
+    def _read_budget(self, n: int | None) -> NDArray[np.float64] | None:
+        """Return the budget of each row; before predict their number is not known (None)."""
         if self.budget_per_row is None:
             return None
-        budget = np.asarray(self.budget_per_row, dtype=np.float64)
-        if budget.shape not in ((), (n,)):
-            raise ValueError(f"budget_per_row must be one number or one for each of {n} rows, got {budget.shape}.")
+        try:
+            budget = np.asarray(self.budget_per_row, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"budget_per_row must be numbers, got {self.budget_per_row!r}.") from error
         if not (budget >= 0).all():
             raise ValueError("budget_per_row must be at least 0.")
-        return np.broadcast_to(budget, (n,)).copy()
+        if budget.ndim > 1 or (n is not None and budget.shape not in ((), (n,))):
+            rows = "each row" if n is None else f"each of {n} rows"
+            raise ValueError(f"budget_per_row must be one number or one for {rows}, got {budget.shape}.")
+        return np.broadcast_to(budget, budget.shape if n is None else (n,)).copy()
 
 
 def _other_link(forest: Forest) -> str:

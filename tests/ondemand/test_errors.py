@@ -216,6 +216,9 @@ def test_what_derive_gets():
         ({"order": "price"}, "order must be"),
         ({"on_error": "ignore"}, "on_error must be"),
         ({"batch_size": 0}, "batch_size"),
+        ({"budget_per_row": "a"}, "budget_per_row must be numbers, got 'a'"),
+        ({"budget_per_row": [1.0, -1.0]}, "budget_per_row must be at least 0"),
+        ({"budget_per_row": [[1.0]]}, "one number or one for each row"),
     ],
 )
 def test_wrong_options(options, message):
