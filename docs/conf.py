@@ -99,7 +99,7 @@ _INTERNAL = {
     "objective": "Recipe check_raw_scores",
     "model_selection": "folds_of_model",
     "costs": "Groups Mask check_price shorten unknown_name",
-    "forest": "column_categories filled",
+    "forest": "filled",
     "estimators": "BoosterAdapter Job Task Trained",
     "adapters.xgboost": "ADAPTER",
     "adapters.lightgbm": "ADAPTER",

@@ -291,16 +291,12 @@ class GRBBModel(SavedModel):
     @cached_property
     def forest_(self) -> Forest:
         """The trees as arrays."""
-        xgboost, schema = self.library_ == "xgboost", self._schema
-        categories = {
-            (j if xgboost else position): schema.categories[j]
-            for position, j in enumerate(schema.categorical)
-            if j in schema.categories
-        }
+        missing = self._schema.missing if self.library_ == "xgboost" else None
         return replace(
-            Forest.from_booster(self.booster_, missing=schema.missing if xgboost else None),
+            Forest.from_booster(self.booster_, missing=missing),
             feature_names=self._names,
-            categories=categories,
+            categories=self._schema.categories,
+            category_lists=(),
         )
 
     @property

@@ -3,6 +3,6 @@
 from grbb_ext.forest._cursor import ForestCursor
 from grbb_ext.forest._forest import Forest, LeafBounds
 from grbb_ext.forest._tree import Tree
-from grbb_ext.forest._walk import column_categories, filled
+from grbb_ext.forest._walk import filled
 
-__all__ = ["Forest", "ForestCursor", "LeafBounds", "Tree", "column_categories", "filled"]
+__all__ = ["Forest", "ForestCursor", "LeafBounds", "Tree", "filled"]

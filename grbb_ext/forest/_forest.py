@@ -92,9 +92,12 @@ class Forest:
     objective : str
         The loss, as the library's file names it.
     categories : mapping of int to tuple
-        Category names of pandas columns, in the order of their codes: by column (XGBoost), or by position among the
-        categorical columns (LightGBM). Empty where the names cannot be read: before 3.4 XGBoost damages names that are
-        not ASCII when it saves them; such a column has to be passed as codes.
+        Category names by column, in the order of their codes. ``()`` where the names cannot be read: before 3.4 XGBoost
+        damages names that are not ASCII when it saves them; such a column has to be passed as codes.
+    category_lists : tuple of tuple
+        Category names of LightGBM whose columns the model does not tell, in the order of the columns: it lists the
+        names of all pandas columns of categories, but not which columns these are. If it has as many columns that can
+        be meant, the names are in `categories`.
 
     Examples
     --------
@@ -135,6 +138,7 @@ class Forest:
     averaged: bool = False
     objective: str = ""
     categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    category_lists: tuple[tuple[Any, ...], ...] = ()
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -170,7 +174,8 @@ class Forest:
             return own
         # An estimator of ours knows the names, the categories and what is missing, its booster does not.
         cut = fields_from_booster(booster.booster_, iterations, own.missing if missing is None else missing)
-        return cls(**cut | {"feature_names": own.feature_names, "categories": own.categories})
+        named = {"feature_names": own.feature_names, "categories": own.categories, "category_lists": ()}
+        return cls(**cut | named)
 
     @classmethod
     def from_file(

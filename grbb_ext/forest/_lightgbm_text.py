@@ -74,7 +74,7 @@ def read_lightgbm(text: str, iterations: int | None = None) -> dict[str, Any]:
         "n_features": n_features,
         # LightGBM invents names where the data had none.
         "feature_names": None if names == tuple(f"Column_{i}" for i in range(n_features)) else names,
-        "categories": _read_categories(text),
+        **_read_categories(text, _words(header["feature_infos"])),
         "library": "lightgbm",
         "averaged": "average_output" in header,
         "objective": header.get("objective", ""),
@@ -248,16 +248,26 @@ def _category_sets(fields: dict[str, str], threshold: Any, is_categorical: Any) 
     return sets
 
 
-def _read_categories(text: str) -> dict[int, tuple[Any, ...]]:
-    """Return the names of the categories, keyed by the position among the categorical columns of a frame."""
+def _read_categories(text: str, infos: tuple[str, ...]) -> dict[str, Any]:
+    """Return the names of the categories: by column where it is certain whose they are, else their lists.
+
+    The lists are those of all pandas columns of categories, in order. Such a column has codes of its list, whether it
+    is split by categories, by the number of its code (ordered ones), or not at all ("none"). So if the columns that
+    have nothing but such codes are as many as the lists, they are the ones.
+    """
     marker = "\npandas_categorical:"
     at = text.rfind(marker)
     if at < 0:
-        return {}
+        return {"categories": {}}
     listed = json.loads(text[at + len(marker) :].strip().splitlines()[0]) or []
     scalars = (str, int, float, bool, type(None))
     if not isinstance(listed, list) or not all(
         isinstance(names, list) and all(isinstance(name, scalars) for name in names) for names in listed
     ):
         raise ValueError("pandas_categorical is not a list of lists of names.")
-    return {i: tuple(names) for i, names in enumerate(listed)}
+    lists = tuple(map(tuple, listed))
+    codes = {"none", *map(str, range(-1, max(map(len, lists), default=0)))}
+    meant = [j for j, info in enumerate(infos) if codes.issuperset(info.strip("[]").split(":"))]
+    if len(meant) == len(lists):
+        return {"categories": dict(zip(meant, lists, strict=True))}
+    return {"categories": {}, "category_lists": lists}

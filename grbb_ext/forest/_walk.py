@@ -272,10 +272,15 @@ def filled(forest: Forest, X: Any) -> NDArray[Any]:
 
 def _schema(forest: Forest, X: Any) -> Schema:
     """Return what the columns of frames or objects should be."""
-    categories = column_categories(forest)
-    if categories is None:
+    categories = forest.categories
+    if forest.category_lists:  # LightGBM pairs them with the category columns of the frame, too
         found = read_table(X, min_rows=0).schema.categorical
-        categories = {j: forest.categories[i] for i, j in enumerate(found) if i in forest.categories}
+        if len(found) != len(forest.category_lists):
+            raise ValueError(
+                f"The model has names of categories for {len(forest.category_lists)} of its columns and does not tell "
+                f"for which; X has {len(found)} such columns. Pass a frame with the types of the training frame."
+            )
+        categories = dict(zip(found, forest.category_lists, strict=True))
     unreadable = [j for j in listed_categories(X) if categories.get(j) == ()]
     if unreadable and forest.library == "xgboost":
         column = unreadable[0] if forest.feature_names is None else forest.feature_names[unreadable[0]]
@@ -292,13 +297,3 @@ def _schema(forest: Forest, X: Any) -> Schema:
         given = {name.replace(" ", "_"): name for name in column_names(X) or ()}
         names = tuple(given.get(name.replace(" ", "_"), name) for name in names)
     return Schema(tuple(sorted(categories)), categories, names, forest.n_features)
-
-
-def column_categories(forest: Forest) -> dict[int, tuple[Any, ...]] | None:
-    """Return the categories by column; None where they are numbered among columns that the trees do not tell."""
-    if forest.library == "xgboost" or not forest.categories:
-        return {j: tuple(categories) for j, categories in forest.categories.items()}
-    split = np.unique(forest.feature[forest.category_set >= 0]).tolist()
-    if set(forest.categories) != set(range(len(split))):
-        return None
-    return {j: tuple(forest.categories[i]) for i, j in enumerate(split)}

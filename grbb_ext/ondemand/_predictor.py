@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext._options import one_of, positive_int
 from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
-from grbb_ext.forest import Forest, column_categories, filled
+from grbb_ext.forest import Forest, filled
 from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name, users_of_sources
 from grbb_ext.ondemand._evaluation import Evaluation
 from grbb_ext.table import Schema, Unseen, column_names, is_frame, read_column, read_table
@@ -73,7 +73,8 @@ class OnDemandPredictor:
         What to do when a source fails: in both cases all other rows are evaluated to the end. Then a
         :class:`FetchError` that holds the result is raised, or the result with its ``errors`` is returned.
     categories : mapping from feature to sequence, default=None
-        Categories of columns in the order of their codes. None takes those that the forest has.
+        Categories of columns in the order of their codes, ``{}`` where sources return codes. None takes those that the
+        forest has, and is refused where it does not tell whose they are (``forest.category_lists``).
     classes : array-like of shape (K,), default=None
         The classes of the model, for ``predictions`` and ``probabilities`` of the result. Refused, as a probability is
         as `early_exit`, where probabilities are not the logistic function or the softmax of raw scores.
@@ -150,8 +151,10 @@ class OnDemandPredictor:
         if (link and by_probability) or ((link or self.forest.averaged) and self.classes is not None):
             raise ValueError(
                 f"The probabilities of this model ({link or 'averaged trees'}) are not the logistic function or the "
-                "softmax of its raw scores. Leave classes= and a probability as early_exit= out."
+                "softmax of its raw scores. Leave classes= and a probability as early_exit= out. If a callable trained "
+                "it, name its loss: dataclasses.replace(forest, objective='binary:logitraw')."
             )
+        self._read_budget(None)
         self._unseen: Unseen = "error" if self.forest.library == "xgboost" else "missing"
         self._check_callables()
 
@@ -235,7 +238,14 @@ class OnDemandPredictor:
     def _read_categories(self) -> dict[int, tuple[Any, ...]]:
         """Return the categories by position of the column."""
         if self.categories is None:
-            return column_categories(self.forest) or {}
+            known = self.forest.categories
+            if self.forest.category_lists or any(known.get(j) == () for j in self.forest.features_used()):
+                raise ValueError(
+                    "The model does not tell which names the categories of each column have. Pass categories=, a dict "
+                    "from feature to its categories in the order of their codes, such as {name: "
+                    "train[name].cat.categories for name in train.select_dtypes('category')} of the training frame."
+                )
+            return dict(known)
         place = {name: j for j, name in enumerate(self.costs.features)}
         for name in self.categories:
             if name not in place:
@@ -291,20 +301,31 @@ class OnDemandPredictor:
                 raise ValueError(f"free[{self.costs.features[j]!r}] has shape {column.shape} for {n} rows.")
         return columns
 
-    def _read_budget(self, n: int) -> NDArray[np.float64] | None:
+    def _read_budget(self, n: int | None) -> NDArray[np.float64] | None:
+        """Return the budget of each row; before predict their number is not known (None)."""
         if self.budget_per_row is None:
             return None
-        budget = np.asarray(self.budget_per_row, dtype=np.float64)
-        if budget.shape not in ((), (n,)):
-            raise ValueError(f"budget_per_row must be one number or one for each of {n} rows, got {budget.shape}.")
+        try:
+            budget = np.asarray(self.budget_per_row, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"budget_per_row must be numbers, got {self.budget_per_row!r}.") from error
         if not (budget >= 0).all():
             raise ValueError("budget_per_row must be at least 0.")
-        return np.broadcast_to(budget, (n,)).copy()
+        if budget.ndim > 1 or (n is not None and budget.shape not in ((), (n,))):
+            rows = "each row" if n is None else f"each of {n} rows"
+            raise ValueError(f"budget_per_row must be one number or one for {rows}, got {budget.shape}.")
+        return np.broadcast_to(budget, budget.shape if n is None else (n,)).copy()
 
 
 def _other_link(forest: Forest) -> str:
     """Return the loss of a model whose probabilities come neither by the logistic function nor by a softmax."""
-    words = forest.objective.split()
-    other = {"multiclassova", "binary:hinge"} & set(words)
-    scaled = any(word.startswith("sigmoid:") and float(word[8:]) != 1 for word in words)
-    return forest.objective if other or scaled else ""
+    name, _, settings = forest.objective.partition(" ")
+    scaled = any(word.startswith("sigmoid:") and float(word[8:]) != 1 for word in settings.split())
+    return forest.objective if name not in _OWN_LINK or scaled else ""
+
+
+# Callables of LightGBM and Forest.from_trees leave no name.
+_OWN_LINK = {
+    "", "binary", "cross_entropy", "multiclass", "xentropy",
+    "binary:logistic", "binary:logitraw", "multi:softmax", "multi:softprob", "reg:logistic",
+}  # fmt: skip

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,7 +13,7 @@ import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from xgboost import XGBClassifier
 
-from grbb_ext import FeatureCosts, FetchError, GRBBClassifier, GRBBRegressor
+from grbb_ext import FeatureCosts, FetchError, Forest, GRBBClassifier, GRBBRegressor, OnDemandPredictor
 
 N = 300
 BOOSTERS = {
@@ -63,6 +66,62 @@ def test_names_are_mapped_by_the_estimator(model):
     assert {0, 1, 3} <= set(model.forest_.features_used())
     result = model.on_demand(sources(), verbose=False).predict(IDS, FRAME)
     np.testing.assert_array_equal(result.raw_scores, model.decision_function(FRAME))
+
+
+def test_the_forest_of_an_estimator_knows_the_columns(model, tmp_path):
+    model.save(tmp_path / "model")
+    loaded = GRBBClassifier.load(tmp_path / "model")
+    for forest in (model.forest_, Forest.from_booster(loaded), Forest.from_booster(loaded, iterations=10)):
+        result = OnDemandPredictor(forest, COSTS, sources(), verbose=False).predict(IDS, FRAME)
+        np.testing.assert_array_equal(result.raw_scores, model.decision_function(FRAME))
+    unreadable = replace(model.forest_, categories={0: ()})  # as of XGBoost before 3.4, where names are not ASCII
+    with pytest.raises(ValueError, match=r"does not tell which names.* Pass categories="):
+        OnDemandPredictor(unreadable, COSTS, sources())
+
+
+@pytest.mark.parametrize(
+    ("other", "is_certain"),
+    [
+        (pd.Categorical(np.where(IDS == 0, "p", "q")), True),  # never split
+        (pd.Categorical(IDS > 0), True),
+        (pd.Categorical(IDS % 3, ordered=True), True),  # split as numbers
+        (IDS % 3, False),  # as far as the model tells, these could be the codes of the district
+    ],
+)
+def test_columns_of_a_booster(other, is_certain):
+    district = FRAME["district"].cat.rename_categories([30, 10, 20])
+    frame = pd.DataFrame({"size": FRAME["size"], "district": district, "other": other})
+    y = (frame["size"] > 0) ^ (district == 20) ^ (IDS % 3 == 1)
+    params = {"objective": "binary", "verbosity": -1, "num_threads": 1, "min_data_per_group": 5}
+    booster = lgb.train(params, lgb.Dataset(frame, y), 10)
+    fetch = {name: (lambda rows, name=name: frame[name].iloc[rows]) for name in frame}
+    costs, forest = FeatureCosts(dict.fromkeys(frame, 1.0)), Forest.from_booster(booster)
+    np.testing.assert_array_equal(forest.predict(frame), booster.predict(frame, raw_score=True))
+    plain, known = frame.assign(district=district.astype(int)), None
+    if is_certain:
+        np.testing.assert_array_equal(forest.predict(plain), forest.predict(frame))
+    else:
+        with pytest.raises(ValueError, match="Pass a frame with the types of the training frame"):
+            forest.predict(plain)
+        with pytest.raises(ValueError, match=r"does not tell which names.* Pass categories="):
+            OnDemandPredictor(forest, costs, fetch)
+        known = {"district": district.cat.categories}
+    result = OnDemandPredictor(forest, costs, fetch, categories=known, verbose=False).predict(IDS)
+    np.testing.assert_array_equal(result.raw_scores, booster.predict(frame, raw_score=True))
+
+
+def test_integers_declared_as_categories_beside_a_column_of_names():
+    frame = pd.DataFrame(
+        {"size": FRAME["size"], "code": IDS % 4 * 7, "name": pd.Categorical(np.where(IDS == 0, 7, 21))}
+    )
+    y = (frame["size"] > 0) ^ frame["code"].isin([7, 21])
+    params = {"objective": "binary", "verbosity": -1, "num_threads": 1, "min_data_per_group": 5}
+    booster = lgb.train(params, lgb.Dataset(frame, y, categorical_feature=["code"]), 10)
+    forest = Forest.from_booster(booster)
+    np.testing.assert_array_equal(forest.predict(frame), booster.predict(frame, raw_score=True))
+    fetch = {name: (lambda rows, name=name: frame[name].iloc[rows]) for name in frame}
+    result = OnDemandPredictor(forest, FeatureCosts(dict.fromkeys(frame, 1.0)), fetch, verbose=False).predict(IDS)
+    np.testing.assert_array_equal(result.raw_scores, booster.predict(frame, raw_score=True))
 
 
 def test_batches_without_all_categories(model):

@@ -216,6 +216,9 @@ def test_what_derive_gets():
         ({"order": "price"}, "order must be"),
         ({"on_error": "ignore"}, "on_error must be"),
         ({"batch_size": 0}, "batch_size"),
+        ({"budget_per_row": "a"}, "budget_per_row must be numbers, got 'a'"),
+        ({"budget_per_row": [1.0, -1.0]}, "budget_per_row must be at least 0"),
+        ({"budget_per_row": [[1.0]]}, "one number or one for each row"),
     ],
 )
 def test_wrong_options(options, message):
@@ -230,15 +233,18 @@ def test_wrong_options(options, message):
         ({"objective": "multiclassova", "num_class": 3}, False),
         ({"objective": "binary", "boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}, True),
         ({"objective": "binary:hinge"}, False),
+        *(({"objective": name}, False) for name in ("regression", "poisson", "lambdarank")),
+        *(({"objective": name}, False) for name in ("reg:squarederror", "count:poisson", "rank:pairwise")),
     ],
 )
 def test_probabilities_that_are_no_logistic_function_are_refused(params, averaged):
     X = np.random.default_rng(0).normal(size=(120, 2))
     y = (X[:, 0] > 0) * 1.0 + (params.get("num_class") == 3) * (X[:, 1] > 0)
-    if params["objective"] == "binary:hinge":
-        booster = xgb.train({**params, "nthread": 1}, xgb.DMatrix(X, y), 4)
+    group = [120] if params["objective"] in ("lambdarank", "rank:pairwise") else None
+    if ":" in params["objective"]:
+        booster = xgb.train({**params, "nthread": 1}, xgb.DMatrix(X, y, group=group), 4)
     else:
-        booster = lgb.train({**params, "verbosity": -1, "num_threads": 1}, lgb.Dataset(X, y), 4)
+        booster = lgb.train({**params, "verbosity": -1, "num_threads": 1}, lgb.Dataset(X, y, group=group), 4)
     forest, fetch = Forest.from_booster(booster), {j: lambda rows, j=j: X[rows, j] for j in range(2)}
     make = partial(OnDemandPredictor, forest, FeatureCosts([1.0, 1.0]), fetch, verbose=False)
     with pytest.raises(ValueError, match=r"are not the logistic function.*Leave classes="):

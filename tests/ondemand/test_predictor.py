@@ -336,8 +336,8 @@ def test_random_forests_and_needs(seed, early_exit, budget, order):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 5))
     booster = lgb.train(
-        {"verbosity": -1, "num_threads": 1, "num_leaves": 5, "min_data_in_leaf": 2},
-        lgb.Dataset(X, label=X @ rng.normal(size=5), params={"verbosity": -1}),
+        {"objective": "binary", "verbosity": -1, "num_threads": 1, "num_leaves": 5, "min_data_in_leaf": 2},
+        lgb.Dataset(X, label=X @ rng.normal(size=5) > 0, params={"verbosity": -1}),
         int(rng.integers(1, 8)),
     )
     forest = Forest.from_booster(booster)
