@@ -277,7 +277,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     def _choose(self, model: xgb.Booster, judge: Judge) -> Choice | None:
         """Look for a purchase."""
         if model.num_boosted_rounds() == 0 and isinstance(self._obj, str):
-            raw_scores = self._prober.starting_scores()
+            raw_scores = self._prober.starting_scores(model)
         else:
             raw_scores = model.predict(self._dtrain, output_margin=True, training=True)
         gradient, hessian = self._gradients(raw_scores, self._dtrain)
