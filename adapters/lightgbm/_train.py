@@ -107,7 +107,8 @@ def train(
     if budget is not None:
         budget = check_price(budget, "budget")
     params = dict(params)
-    parameters.check_params(params)
+    of_data = train_set.get_params() if isinstance(train_set, lgb.Dataset) else {}  # the booster takes these over
+    parameters.check_params(of_data | params)
     objective = parameters.get(params, "objective")
     if callable(objective):
         # lgb.train copies what is in params, except functions: rounds that are grown again need the same object.
