@@ -249,7 +249,7 @@ class CostCurve:
         """
         sign = 1.0 if self.higher_is_better else -1.0
         budgets = np.unique(self.cost)
-        means = [sign * self.under(budget)[0].mean(axis=0) for budget in budgets.tolist()]
+        means = [np.round(sign * self.under(budget)[0].mean(axis=0), _DIGITS) for budget in budgets.tolist()]
         best = np.array([np.fmax.reduce(mean, axis=None, initial=-np.inf) for mean in means])
         improves = best > np.maximum.accumulate([-np.inf, *best[:-1]])
         if not improves.any():
