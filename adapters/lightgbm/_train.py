@@ -16,7 +16,7 @@ from grbb_ext.adapters._wrapped import PATIENCE, check_costs, end_for_costs
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._rounds import Rounds
 from grbb_ext.adapters.lightgbm._trees import columns_of
-from grbb_ext.costs import FeatureCosts, Ledger, check_price
+from grbb_ext.costs import FeatureCosts, Ledger, check_budget, check_price
 
 
 def train(
@@ -91,7 +91,7 @@ def train(
     0.2 Ledger(1 of 2 features, 1 spent)
     10.0 Ledger(0 of 2 features, 0 spent)
     """
-    mu = check_price(mu, "mu")
+    mu, budget = check_price(mu, "mu"), check_budget(budget)
     arguments: dict[str, Any] = {
         "valid_sets": valid_sets,
         "valid_names": valid_names,
@@ -104,8 +104,6 @@ def train(
             raise ValueError("mu and budget need costs=.")
         return lgb.train(params, train_set, num_boost_round, callbacks=callbacks, **arguments)
     check_costs(costs)
-    if budget is not None:
-        budget = check_price(budget, "budget")
     params = dict(params)
     of_data = train_set.get_params() if isinstance(train_set, lgb.Dataset) else {}  # the booster takes these over
     parameters.check_params(of_data | params)

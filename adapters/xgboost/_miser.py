@@ -153,7 +153,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self.ledger_ = Ledger(costs.bind(n_columns if names is None else names), budget)
         self.n_probes_ = 0
         # Without a price that counts there is nothing to decide, and rounds are left alone.
-        self._idle = budget is None and self._mu == 0
+        self._idle = self.ledger_.budget is None and self._mu == 0
         self._model: xgb.Booster | None = None
         self._n_read = self._n_empty = 0
         self._first_step = 0.0
