@@ -70,7 +70,14 @@ class LightGBMAdapter(WrappedBooster):
             if listed in ("auto", ""):
                 return []
             names = listed.removeprefix("name:").split(",")
-            return names if listed.startswith("name:") else [int(name) for name in names]
+            if listed.startswith("name:"):
+                return names
+            if not all(name.strip().isdecimal() for name in names):
+                raise ValueError(
+                    f"categorical_feature={listed!r} of the wrapped estimator must be a list of columns, or text as "
+                    f"LightGBM reads it: 'name:{listed}' for names, '0,1' for positions."
+                )
+            return [int(name) for name in names]
         return [listed] if np.ndim(listed) == 0 else list(listed)
 
     def missing(self, estimator: Any) -> float:
