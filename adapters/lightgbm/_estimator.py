@@ -113,7 +113,8 @@ class LightGBMAdapter(WrappedBooster):
             dtrain = make(job.table)
         watched = [make(part, dtrain) for part, _ in job.evaluation]
         patience = patience if patience and patience > 0 else None
-        score = watch(job, watched, metrics, ("early_stopping_round", patience))
+        dart = parameters.get(params, "boosting") == "dart"
+        score = watch(job, watched, metrics, ("early_stopping_round", patience), dart=dart)
         history: dict[str, dict[str, list[float]]] = {}
         callbacks = [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])]
         if job.costs is None:
