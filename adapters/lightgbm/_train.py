@@ -91,7 +91,7 @@ def train(
     0.2 Ledger(1 of 2 features, 1 spent)
     10.0 Ledger(0 of 2 features, 0 spent)
     """
-    mu, budget = check_price(mu, "mu"), check_budget(budget)
+    mu = check_price(mu, "mu")
     arguments: dict[str, Any] = {
         "valid_sets": valid_sets,
         "valid_names": valid_names,
@@ -104,6 +104,7 @@ def train(
             raise ValueError("mu and budget need costs=.")
         return lgb.train(params, train_set, num_boost_round, callbacks=callbacks, **arguments)
     check_costs(costs)
+    budget = check_budget(budget)
     params = dict(params)
     of_data = train_set.get_params() if isinstance(train_set, lgb.Dataset) else {}  # the booster takes these over
     parameters.check_params(of_data | params)
