@@ -107,7 +107,7 @@ class WrappedBooster(BoosterAdapter, Protocol):
 
 
 def watch(
-    job: Job, data: list[Any], metrics: list[Metric], patience: tuple[str, int | None]
+    job: Job, data: list[Any], metrics: list[Metric], patience: tuple[str, int | None], *, dart: bool
 ) -> Callable[[NDArray[Any], Any], list[Evaluation]]:
     """Return a metric of the library that scores the evaluation sets of a training.
 
@@ -121,11 +121,18 @@ def watch(
         What to compute.
     patience : tuple of (str, int or None)
         Parameter of early stopping, for messages, and its value.
+    dart : bool
+        Whether later rounds change earlier trees.
     """
     if patience[1] is not None and not data:
         raise ValueError(
             f"{patience[0]}={patience[1]} needs rows to watch: pass eval_set=[(X, y)] to fit. To train for a fixed "
             "number of rounds, use model.without_early_stopping()."
+        )
+    if patience[1] is not None and dart:
+        raise ValueError(
+            f"{patience[0]}={patience[1]} does not go with dart: later rounds change the trees of the best one. Use "
+            "another booster, or model.without_early_stopping() to train for a fixed number of rounds."
         )
 
     def score(raw_scores: NDArray[Any], data_set: Any) -> list[Evaluation]:

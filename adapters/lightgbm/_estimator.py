@@ -70,7 +70,14 @@ class LightGBMAdapter(WrappedBooster):
             if listed in ("auto", ""):
                 return []
             names = listed.removeprefix("name:").split(",")
-            return names if listed.startswith("name:") else [int(name) for name in names]
+            if listed.startswith("name:"):
+                return names
+            if not all(name.strip().isdecimal() for name in names):
+                raise ValueError(
+                    f"categorical_feature={listed!r} of the wrapped estimator must be a list of columns, or text as "
+                    f"LightGBM reads it: 'name:{listed}' for names, '0,1' for positions."
+                )
+            return [int(name) for name in names]
         return [listed] if np.ndim(listed) == 0 else list(listed)
 
     def missing(self, estimator: Any) -> float:
@@ -106,7 +113,8 @@ class LightGBMAdapter(WrappedBooster):
             dtrain = make(job.table)
         watched = [make(part, dtrain) for part, _ in job.evaluation]
         patience = patience if patience and patience > 0 else None
-        score = watch(job, watched, metrics, ("early_stopping_round", patience))
+        dart = parameters.get(params, "boosting") == "dart"
+        score = watch(job, watched, metrics, ("early_stopping_round", patience), dart=dart)
         history: dict[str, dict[str, list[float]]] = {}
         callbacks = [*job.callbacks, *([lgb.record_evaluation(history)] if watched else [])]
         if job.costs is None:

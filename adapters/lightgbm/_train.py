@@ -16,7 +16,7 @@ from grbb_ext.adapters._wrapped import PATIENCE, check_costs, end_for_costs
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._rounds import Rounds
 from grbb_ext.adapters.lightgbm._trees import columns_of
-from grbb_ext.costs import FeatureCosts, Ledger, check_price
+from grbb_ext.costs import FeatureCosts, Ledger, check_budget, check_price
 
 
 def train(
@@ -104,10 +104,10 @@ def train(
             raise ValueError("mu and budget need costs=.")
         return lgb.train(params, train_set, num_boost_round, callbacks=callbacks, **arguments)
     check_costs(costs)
-    if budget is not None:
-        budget = check_price(budget, "budget")
+    budget = check_budget(budget)
     params = dict(params)
-    parameters.check_params(params)
+    of_data = train_set.get_params() if isinstance(train_set, lgb.Dataset) else {}  # the booster takes these over
+    parameters.check_params(of_data | params)
     objective = parameters.get(params, "objective")
     if callable(objective):
         # lgb.train copies what is in params, except functions: rounds that are grown again need the same object.

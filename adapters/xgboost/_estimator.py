@@ -76,8 +76,12 @@ class XGBoostAdapter(WrappedBooster):
         watched = [_matrix(job.estimator, part, job.names) for part, _ in job.evaluation]
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
-        score = watch(job, watched, metrics, ("early_stopping_rounds", patience))
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
+        stops = (one.rounds for one in callbacks if isinstance(one, xgb.callback.EarlyStopping))
+        asked = next(stops, None) if patience is None else patience
+        # From XGBoost 3.3 on trees are dropped without the name too.
+        dart = params.get("booster") == "dart" or bool(params.get("rate_drop") or params.get("one_drop"))
+        score = watch(job, watched, metrics, ("early_stopping_rounds", asked), dart=dart)
         if patience is not None:
             maximize = higher_is_better(job.obj, metrics[-1])
             callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=maximize))

@@ -153,7 +153,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         self.ledger_ = Ledger(costs.bind(n_columns if names is None else names), budget)
         self.n_probes_ = 0
         # Without a price that counts there is nothing to decide, and rounds are left alone.
-        self._idle = budget is None and self._mu == 0
+        self._idle = self.ledger_.budget is None and self._mu == 0
         self._model: xgb.Booster | None = None
         self._n_read = self._n_empty = 0
         self._first_step = 0.0
@@ -277,7 +277,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
     def _choose(self, model: xgb.Booster, judge: Judge) -> Choice | None:
         """Look for a purchase."""
         if model.num_boosted_rounds() == 0 and isinstance(self._obj, str):
-            raw_scores = self._prober.starting_scores()
+            raw_scores = self._prober.starting_scores(model)
         else:
             raw_scores = model.predict(self._dtrain, output_margin=True, training=True)
         gradient, hessian = self._gradients(raw_scores, self._dtrain)

@@ -175,26 +175,21 @@ class Prober:
         """Grow a round on the open columns and read it."""
         assert self.gradients is not None
         if self._scratch is None or self._scratch.num_boosted_rounds() >= _MOST_ROUNDS:
-            self._scratch = self.new_booster(self._sample)
+            self._scratch = xgb.Booster({}, [self._sample])
+            self._scratch.load_config(self._settings.config)
             self._scratch.set_param({"subsample": 1, "colsample_bylevel": 1, "colsample_bynode": 1})
+            if self._settings.num_class > 0:
+                # A configuration that is loaded loses it for the objective.
+                self._scratch.set_param({"num_class": self._settings.num_class})
         round = self._scratch.num_boosted_rounds()
         with self._mask.opened(self._scratch, allowed, groups, sampling=False):
             self._scratch.boost(self._sample, round, grad=self.gradients[0], hess=self.gradients[1])
         growth = self._reader.growth(self._scratch, round, self._settings.gamma)
         return Growth(growth.used, growth.gain * self._settings.subsample)
 
-    def starting_scores(self) -> NDArray[np.float32]:
+    def starting_scores(self, booster: xgb.Booster) -> NDArray[np.float32]:
         """Return the raw scores of a built-in objective before its first round, which only that round makes known."""
-        booster = self.new_booster(self._dtrain)
+        booster = booster.copy()  # a configuration that is loaded loses base_score
         booster.set_param({"eta": 0, "max_depth": 1})
         booster.update(self._dtrain, 0)
         return np.asarray(booster.predict(self._dtrain, output_margin=True))
-
-    def new_booster(self, data: xgb.DMatrix) -> xgb.Booster:
-        """Return an empty booster with the user's settings."""
-        booster = xgb.Booster({}, [data])
-        booster.load_config(self._settings.config)
-        if self._settings.num_class > 0:
-            # A configuration that is loaded loses it for the objective.
-            booster.set_param({"num_class": self._settings.num_class})
-        return booster

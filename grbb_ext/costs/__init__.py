@@ -10,7 +10,7 @@ from grbb_ext.costs._engine import PriceEngine
 from grbb_ext.costs._feature_costs import FeatureCosts, ForestLike
 from grbb_ext.costs._judge import Choice, Groups, Growth, Judge, Mask, gain_bound
 from grbb_ext.costs._ledger import BudgetError, Ledger, Purchase
-from grbb_ext.costs._reading import check_price, shorten, unknown_name
+from grbb_ext.costs._reading import check_budget, check_price, shorten, unknown_name
 from grbb_ext.costs._strategies import Schedule, choose_by_interaction, choose_by_levels, stop_reason
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "PriceEngine",
     "Purchase",
     "Schedule",
+    "check_budget",
     "check_price",
     "choose_by_interaction",
     "choose_by_levels",

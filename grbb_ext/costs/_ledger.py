@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grbb_ext._show import Shown
 from grbb_ext.costs._engine import decimal, exact_sum
 from grbb_ext.costs._feature_costs import FeatureCosts
-from grbb_ext.costs._reading import Name, check_price, shorten
+from grbb_ext.costs._reading import Name, check_budget, shorten
 
 
 class BudgetError(ValueError):
@@ -53,7 +53,7 @@ class Ledger(Shown):
     costs : FeatureCosts
         Bound to the columns of the data set (:meth:`FeatureCosts.bind`).
     budget : float or None, default=None
-        The most that may be spent; None is no limit.
+        The most that may be spent; None and infinity are no limit.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Ledger(Shown):
         if not costs.bound:
             raise ValueError("A ledger needs costs in the order of the columns: use costs.bind(columns).")
         self.costs = costs
-        self.budget = None if budget is None else check_price(budget, "budget")
+        self.budget = check_budget(budget)
         self.used: NDArray[np.bool_] = np.zeros(costs.n_features, dtype=bool)
         self.paid: NDArray[np.bool_] = np.zeros(len(costs.sources), dtype=bool)
         self.history: list[Purchase] = []

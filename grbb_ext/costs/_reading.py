@@ -13,7 +13,7 @@ from typing import Any, TextIO, TypeAlias
 
 import numpy as np
 
-from grbb_ext._options import finite_number
+from grbb_ext._options import finite_number, is_number
 from grbb_ext.costs._engine import needs_matrix
 
 Name: TypeAlias = str | int
@@ -32,6 +32,11 @@ def check_price(value: Any, what: str) -> float:
     ValueError: The price of 'draw' must be a finite number of at least 0, got -1.
     """
     return finite_number(value, what) + 0.0  # -0.0 becomes 0.0
+
+
+def check_budget(value: Any) -> float | None:
+    """Return a budget as a float, and None where there is no limit, which infinity says too."""
+    return None if value is None or (is_number(value) and value == np.inf) else check_price(value, "budget")
 
 
 def check_names(values: Iterable[Any], what: str) -> tuple[Name, ...]:

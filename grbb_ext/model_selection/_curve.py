@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from grbb_ext.costs import check_price
+from grbb_ext.costs import check_budget
 
 Floats = NDArray[np.float64]
 
@@ -185,9 +185,10 @@ class CostCurve:
             Entry t is that of the first min(t, u) rounds, u being the rounds that the budget pays for in that fold; NaN
             where it does not pay for the first.
         """
+        budget = check_budget(budget)
         if budget is None:
             return self.score, self.cost
-        paid = (self.cost <= check_price(budget, "budget")).sum(axis=2, keepdims=True)
+        paid = (self.cost <= budget).sum(axis=2, keepdims=True)
         at = np.minimum(np.arange(self.cost.shape[2]), np.maximum(paid - 1, 0))
         score, cost = (np.take_along_axis(values, at, axis=2) for values in (self.score, self.cost))
         return np.where(paid > 0, score, np.nan), np.where(paid > 0, cost, np.nan)
@@ -249,7 +250,7 @@ class CostCurve:
         """
         sign = 1.0 if self.higher_is_better else -1.0
         budgets = np.unique(self.cost)
-        means = [sign * self.under(budget)[0].mean(axis=0) for budget in budgets.tolist()]
+        means = [np.round(sign * self.under(budget)[0].mean(axis=0), _DIGITS) for budget in budgets.tolist()]
         best = np.array([np.fmax.reduce(mean, axis=None, initial=-np.inf) for mean in means])
         improves = best > np.maximum.accumulate([-np.inf, *best[:-1]])
         if not improves.any():
@@ -300,7 +301,8 @@ class CostCurve:
         -------
         dict of ndarray
             ``fold``, ``mu``, ``budget``, ``n_rounds``, ``score`` and ``cost``, with one row per fold, setting and
-            round; rounds that a model does not have are left out.
+            round; rounds that a model does not have are left out. Where mu was swept, ``budget`` is inf, which
+            estimators take as no limit.
         """
         last = self.score.shape[2] - 1
         fold, m, t = np.nonzero(np.arange(last + 1) < np.maximum(self.n_rounds, 1)[:, :, None])

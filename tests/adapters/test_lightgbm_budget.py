@@ -425,6 +425,14 @@ def test_refused_parameters(params: dict[str, Any], message: str) -> None:
         train({**FAST, **params}, lgb.Dataset(X, y), 1, costs=SHARED, mu=1.0)
 
 
+def test_refused_parameters_of_the_data_set() -> None:
+    X, y = noisy()
+    with pytest.raises(ValueError, match="linear_tree does not go with costs"):
+        train(FAST, lgb.Dataset(X, y, params={"linear_trees": True}), 1, costs=SHARED, mu=1.0)
+    # What a data set has no use for does not reach the booster.
+    assert train(FAST, lgb.Dataset(X, y, params={"boosting": "dart"}), 1, costs=SHARED).num_trees() == 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_early_stopping_counts_the_rounds_that_grew(seed: int) -> None:
     """Of few columns that are bought, a sample is often empty: LightGBM keeps no tree of such a round."""

@@ -176,6 +176,35 @@ def test_probes_grow_the_trees_of_the_rounds(objective):
     assert miser.n_probes_ > 0
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"objective": "binary:logistic", "base_score": 0.05},
+        {"objective": "binary:logistic", "base_score": 0.9, "scale_pos_weight": 5.0},
+        {"objective": "reg:squarederror", "base_score": 7.0},
+        {"objective": "multi:softprob", "num_class": 2, "base_score": 0.3},
+    ],
+)
+def test_the_first_round_starts_at_the_base_score(params):
+    X, y = make_data()
+    params = params | {"max_depth": 2, "nthread": 1}
+    costs = FeatureCosts([1.0, 3.0, 3.0, 3.0, 3.0, 3.0])
+    gradients = builtin_gradients(params["objective"], params.get("scale_pos_weight", 1.0))
+    seen = []
+
+    class Miser(GreedyMiser):
+        @staticmethod
+        def _gain_bound(gradient, hessian):
+            seen.append((gradient, hessian))
+            return np.inf
+
+    for obj in (gradients, params["objective"]):  # a callable gets the scores from the booster
+        dtrain = xgb.DMatrix(X, label=y)
+        custom = obj if callable(obj) else None
+        xgb.train(params, dtrain, 1, obj=custom, callbacks=[Miser(costs, obj, dtrain, mu=1.0)])
+    np.testing.assert_allclose(seen[1], seen[0], rtol=1e-4, atol=1e-5)
+
+
 def random_costs(rng, d):
     if rng.random() < 0.4:
         return FeatureCosts(rng.integers(0, 6, d).astype(float))

@@ -34,6 +34,19 @@ def test_the_budget_is_kept(classifier, lab, budget, most):
     assert set(model.paid_) == set(costs.bind(list(X.columns)).paid_sources(model.forest_))
 
 
+def test_an_infinite_budget_is_none(classifier, lab, tmp_path):
+    """Curves have it where mu was swept: their columns can be set as parameters."""
+    X, _, y, costs = lab
+    unlimited = GRBBClassifier(classifier(), feature_costs=costs, mu=0.5)
+    columns = unlimited.cost_curve(X, y, mus=[0.5], cv=2, verbose=False).to_dict()
+    model = GRBBClassifier(classifier(), feature_costs=costs, mu=columns["mu"][0], budget=columns["budget"][0])
+    model.fit(X, y)
+    assert model.ledger_.budget is None
+    np.testing.assert_array_equal(model.raw_scores_, unlimited.fit(X, y).raw_scores_)
+    model.save(tmp_path / "model")
+    assert GRBBClassifier.load(tmp_path / "model").fit(X, y).ledger_.budget is None
+
+
 def test_mu_makes_models_cheaper(classifier, lab):
     X, _, y, costs = lab
     bills = [GRBBClassifier(classifier(), feature_costs=costs, mu=mu).fit(X, y).feature_cost_ for mu in (0.0, 1.0, 1e6)]

@@ -221,7 +221,7 @@ PRICES: Refused = {
     "mu NaN": (lambda kit: kit.classify(feature_costs=COSTS, mu=np.nan), ValueError, "mu must be"),
     "mu text": (lambda kit: kit.classify(feature_costs=COSTS, mu="a"), TypeError, "mu must be"),
     "budget negative": (lambda kit: kit.classify(feature_costs=COSTS, budget=-1), ValueError, "budget must be"),
-    "budget infinite": (lambda kit: kit.classify(feature_costs=COSTS, budget=np.inf), ValueError, "budget must be"),
+    "budget NaN": (lambda kit: kit.classify(feature_costs=COSTS, budget=np.nan), ValueError, "budget must be"),
     "a negative price": (lambda kit: kit.classify(feature_costs=[1, -1, 1]), ValueError, "price of 1 must be"),
     "a price that is NaN": (lambda kit: kit.classify(feature_costs=[1, np.nan, 1]), ValueError, "price of 1 must be"),
     "too few prices": (lambda kit: kit.classify(feature_costs=[1, 1]), ValueError, "2 entries"),

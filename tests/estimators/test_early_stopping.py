@@ -86,6 +86,20 @@ def test_a_callback_of_the_library_stops_too(classifier, library, parts):
     assert model.n_iter_ == expected.n_iter_ < 100
 
 
+def test_dart_is_refused(classifier, library, parts):
+    """Its later rounds change the weights of the trees up to the best one."""
+    X, y, X_valid, y_valid = parts
+    dart = {"boosting_type": "dart"} if library == "lightgbm" else {"booster": "dart", "rate_drop": 0.5}
+    wrapped = [classifier(**dart, early_stopping_rounds=5)]
+    if library == "xgboost":
+        wrapped.append(classifier(**dart, callbacks=[xgb.callback.EarlyStopping(rounds=5)]))
+    for booster in wrapped:
+        model = GRBBClassifier(booster)
+        with pytest.raises(ValueError, match=r"early_stopping_rounds?=5 does not go with dart"):
+            model.fit(X, y, eval_set=[(X_valid, y_valid)])
+        assert model.without_early_stopping().fit(X, y, eval_set=[(X_valid, y_valid)]).n_iter_ == 10
+
+
 def test_costs_count_what_the_cut_model_uses(classifier, parts):
     X, y, X_valid, y_valid = parts
     noise = np.random.default_rng(0).normal(size=(400, 3))

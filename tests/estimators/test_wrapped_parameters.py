@@ -187,6 +187,7 @@ def test_base_score_is_a_probability_for_classes_and_a_value_for_numbers(moons):
         (LGBMClassifier(sigmoid=2.0), "sigmoid"),
         (LGBMClassifier(class_weight="balanced", is_unbalance=True), "class_weight and is_unbalance"),
         (LGBMClassifier(early_stopping_round=3), "eval_set"),
+        (LGBMClassifier(categorical_feature="d"), "categorical_feature='d' .* 'name:d' for names"),
         (XGBClassifier(objective="binary:hinge"), "objective='binary:hinge'"),
         (XGBClassifier(objective=lambda y, p: (p, p)), "objective=<function"),
         (XGBClassifier(booster="gblinear"), "gblinear"),

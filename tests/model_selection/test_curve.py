@@ -81,6 +81,13 @@ def test_equal_scores_are_decided_by_cost_then_rounds():
     assert np.isnan(best.standard_error)
 
 
+def test_rounding_is_no_improvement():
+    score, cost = np.array([[[0.3, 0.1 + 0.2]]]), np.array([[[1.0, 5.0]]])
+    curve = CostCurve(np.array([0.0]), score, cost, np.full((1, 1), 2))
+    budgets, best = curve.frontier()
+    assert (budgets.tolist(), best.tolist()) == ([curve.best_under(None).cost], [0.3])
+
+
 def test_means_and_errors():
     score = np.array([[[0.0, 1.0]], [[1.0, 1.0]], [[0.5, 1.0]]])
     curve = CostCurve(np.array([0.5]), score, np.ones((3, 1, 2)), np.full((3, 1), 2))
