@@ -98,7 +98,7 @@ _INTERNAL = {
     "teacher": "TEACHERS Lesson Spread centered_labels finish_targets sharpened shifted simplex spread teach",
     "objective": "Recipe check_raw_scores",
     "model_selection": "folds_of_model",
-    "costs": "Groups Mask check_price shorten unknown_name",
+    "costs": "Groups Mask check_budget check_price shorten unknown_name",
     "forest": "filled",
     "estimators": "BoosterAdapter Job Task Trained",
     "adapters.xgboost": "ADAPTER",
