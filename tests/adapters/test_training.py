@@ -196,7 +196,8 @@ def test_weights_of_the_data_set_are_refused():
 
 def test_weights_of_the_data_set_are_refused_from_any_start():
     X, truth = make_moons(100, random_state=0)
-    obj, weight, start = grbb_objective(X, np.where(np.arange(100) < 10, truth, -1)), np.arange(1.0, 101.0), X[:, 0].copy()
+    obj = grbb_objective(X, np.where(np.arange(100) < 10, truth, -1))
+    weight, start = np.arange(1.0, 101.0), X[:, 0].copy()
     params = LGB | {"objective": obj}
     first = xgb.train(XGB, xgb.DMatrix(X), 1, obj=obj)
     for train, data, before in [
