@@ -14,7 +14,7 @@ from sklearn.base import clone
 from grbb_ext.costs import FeatureCosts, Ledger, stop_reason
 from grbb_ext.estimators import BoosterAdapter, Job, Task
 from grbb_ext.evaluation import Evaluation, Metric, evaluate
-from grbb_ext.labels import Labels
+from grbb_ext.labels import Labels, is_unlabeled
 from grbb_ext.model_selection import folds_of_model
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.table import Table
@@ -142,10 +142,20 @@ def watch(
     return score
 
 
-def higher_is_better(obj: GRBBObjective, metric: Metric) -> bool:
-    """Return the direction of a metric; a function tells it with a score."""
-    zeros = np.zeros(obj.n_rows_ if obj.n_outputs_ == 1 else (obj.n_rows_, obj.n_outputs_))
-    return evaluate(obj, zeros, obj.y_, metric).higher_is_better
+def labels_of(data: Any, obj: GRBBObjective) -> NDArray[Any]:
+    """Return the labels of a data set: the classes themselves where it holds positions, since it cannot hold text."""
+    label = np.asarray(data.get_label())
+    if obj.classes_ is None or obj.classes_.dtype.kind in "biuf":
+        return label
+    known = ~(is_unlabeled(label) | is_unlabeled(label, obj.unlabeled_))
+    if not np.isin(label[known], np.arange(obj.classes_.size)).all():
+        raise ValueError(
+            f"The labels of an evaluation set must be positions in obj.classes_, {obj.classes_.tolist()}, and -1 where "
+            f"there is none; got {np.unique(label[known])[:5].tolist()}."
+        )
+    named = np.full(label.size, None, dtype=object)
+    named[known] = obj.classes_[label[known].astype(np.intp)]
+    return named
 
 
 def unbalance_weight(labels: Labels) -> dict[Any, float]:

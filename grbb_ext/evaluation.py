@@ -67,7 +67,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Name, value and direction.
+        Name, value and direction. A value of NaN is refused.
 
     Examples
     --------
@@ -77,6 +77,30 @@ def evaluate(
     >>> score.name, round(score.value, 3), score.higher_is_better
     ('accuracy', 0.667, True)
     """
+    found = _score(obj, raw_scores, y, metric, sample_weight)
+    if np.isnan(found.value):
+        raise ValueError(
+            f"The metric {found.name} is NaN on the evaluation set, so rounds cannot be compared. A ranking such as "
+            "'auc' needs labelled rows of both classes, with weights above 0: add some, or use 'loss'. A function of "
+            "yours has to return a number."
+        )
+    return found
+
+
+def higher_is_better(obj: GRBBObjective, metric: Metric) -> bool:
+    """Return the direction of a metric; a function tells it with a score.
+
+    Examples
+    --------
+    >>> from grbb_ext import grbb_objective
+    >>> higher_is_better(grbb_objective(None, [0, 1, -1], rule="labeled"), "auc")
+    True
+    """
+    zeros = np.zeros(obj.n_rows_ if obj.n_outputs_ == 1 else (obj.n_rows_, obj.n_outputs_))
+    return _score(obj, zeros, obj.y_, metric).higher_is_better
+
+
+def _score(obj: GRBBObjective, raw_scores: ArrayLike, y: Any, metric: Metric, sample_weight: Any = None) -> Evaluation:
     if not callable(metric):
         one_of(metric, get_args(MetricName), "metric")
     regression = obj.classes_ is None
@@ -115,7 +139,8 @@ def evaluate(
         if probability.shape[1] != 2:
             raise ValueError(f"metric={metric!r} is for two classes; use 'loss' or 'accuracy'.")
         margin = H if H.ndim == 1 else H[:, 1] - H[:, 0]
-        return Evaluation(metric, float(_RANKING[metric](code, margin, sample_weight=weight)), True)
+        both = np.unique(code[weight > 0]).size == 2
+        return Evaluation(metric, float(_RANKING[metric](code, margin, sample_weight=weight)) if both else np.nan, True)
     right = float(np.average(probability.argmax(axis=1) == code, weights=weight))
     return Evaluation("accuracy", right, True) if metric == "accuracy" else Evaluation("error", 1.0 - right, False)
 

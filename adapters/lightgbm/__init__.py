@@ -16,7 +16,7 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.lightgbm needs LightGBM: pip install 'grbb_ext[lightgbm]'.") from error
 
-from grbb_ext.adapters._wrapped import Folds, check_objective, refuse_keywords
+from grbb_ext.adapters._wrapped import Folds, check_objective, labels_of, refuse_keywords
 from grbb_ext.adapters.lightgbm import _params as parameters
 from grbb_ext.adapters.lightgbm._estimator import ADAPTER
 from grbb_ext.adapters.lightgbm._train import train
@@ -39,7 +39,7 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     -------
     callable
         ``feval(raw_scores, dataset) -> (name, value, is_higher_better)``. The Dataset holds labels in the values of
-        ``obj.classes_``, -1 where unlabelled.
+        ``obj.classes_``, or positions there for classes of text; -1 where unlabelled.
 
     Examples
     --------
@@ -60,13 +60,12 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     check_objective(obj)
 
     def feval(raw_scores: NDArray[Any], data: lgb.Dataset) -> tuple[str, float, bool]:
-        label = np.asarray(data.get_label())
-        if not label.any():
+        if not np.asarray(data.get_label()).any():
             raise ValueError(
                 "All labels of a validation set are 0, which is what LightGBM makes of labels that are left out. Give "
                 "it labels: lgb.Dataset(X, label=y), -1 where there is none."
             )
-        result = evaluate(obj, raw_scores, label, name, data.get_weight())
+        result = evaluate(obj, raw_scores, labels_of(data, obj), name, data.get_weight())
         return result.name, result.value, result.higher_is_better
 
     return feval

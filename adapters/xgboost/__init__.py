@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from grbb_ext.evaluation import Metric, evaluate
+from grbb_ext.evaluation import Metric, evaluate, higher_is_better
 from grbb_ext.objective import GRBBObjective
 
 try:
@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("grbb_ext.adapters.xgboost needs XGBoost: pip install 'grbb_ext[xgboost]'.") from error
 
-from grbb_ext.adapters._wrapped import Folds, check_objective, higher_is_better, refuse_keywords
+from grbb_ext.adapters._wrapped import Folds, check_objective, labels_of, refuse_keywords
 from grbb_ext.adapters.xgboost._estimator import ADAPTER
 from grbb_ext.adapters.xgboost._miser import GreedyMiser, Strategy
 
@@ -39,7 +39,7 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
     -------
     callable
         ``custom_metric(raw_scores, dmatrix) -> (name, value)``. The DMatrix holds labels in the values of
-        ``obj.classes_``, -1 where unlabelled.
+        ``obj.classes_``, or positions there for classes of text; -1 where unlabelled.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def metric(obj: GRBBObjective, name: Metric = "loss") -> Callable[[NDArray[Any],
 
     def custom_metric(raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[str, float]:
         weight = data.get_weight()
-        result = evaluate(obj, raw_scores, data.get_label(), name, weight if weight.size else None)
+        result = evaluate(obj, raw_scores, labels_of(data, obj), name, weight if weight.size else None)
         return result.name, result.value
 
     return custom_metric

@@ -10,10 +10,11 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from grbb_ext._options import positive_int
-from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, higher_is_better, read_metrics, watch
+from grbb_ext.adapters._wrapped import WrappedBooster, booster_rows, read_metrics, watch
 from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.costs import unknown_name
 from grbb_ext.estimators import Job, Task, Trained
+from grbb_ext.evaluation import higher_is_better
 from grbb_ext.table import Table
 
 # Named beside the callable, they put the link into the model: its file alone predicts probabilities.

@@ -18,7 +18,7 @@ from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, check_price
 from grbb_ext.forest import Forest
 from grbb_ext.model_selection._curve import CostCurve
-from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, take_rows
+from grbb_ext.model_selection._scorer import LabeledScorer, labeled_rows, labeled_scorer, marker_of, take_rows
 from grbb_ext.model_selection._split import (
     SemiSupervisedSplit,
     copy_model,
@@ -53,17 +53,16 @@ def staged_curve(estimator: Any, X: Any, y: Any, scoring: Any = None) -> CostCur
     """
     check_is_fitted(estimator)
     check_consistent_length(X, y)
-    unlabeled = getattr(estimator, "unlabeled", np.nan)
-    rows = np.flatnonzero(labeled_rows(y, unlabeled)[1])
-    scorer, name = _scorer(scoring, estimator, unlabeled)
+    rows = np.flatnonzero(labeled_rows(y, marker_of(estimator))[1])
+    scorer, name = _scorer(scoring, estimator)
     fit = _staged(scorer, estimator, take_rows(X, rows), take_rows(y, rows))
     return _curve([{"mu": float(estimator.mu)}], [[fit]], score_name=name)
 
 
-def _scorer(scoring: Any, estimator: Any, unlabeled: Any) -> tuple[LabeledScorer, str]:
+def _scorer(scoring: Any, estimator: Any) -> tuple[LabeledScorer, str]:
     """Return a scorer of labelled rows, and its name for the axis of a picture."""
     own = "accuracy" if is_classifier(estimator) else "R^2"
-    return labeled_scorer(scoring, unlabeled=unlabeled), own if scoring is None else _name(scoring)
+    return labeled_scorer(scoring), own if scoring is None else _name(scoring)
 
 
 def _name(scoring: Any) -> str:
@@ -80,7 +79,7 @@ class _Stage(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def __init__(self, model: Any, prediction: Floats) -> None:
         self.model, self.prediction = model, prediction
         if is_classifier(model):
-            self.classes_ = model.classes_
+            self.classes_, self.unlabeled = model.classes_, marker_of(model)
 
     def __sklearn_tags__(self) -> Any:
         return self.model.__sklearn_tags__()
@@ -214,8 +213,8 @@ def cost_curve(
     settings = _settings(mus, budgets, model.feature_costs, X, own=model.budget)
     if isinstance(scoring, dict | list | tuple | set):
         raise TypeError("A curve has one score: pass a name or a scorer as scoring=.")
-    unlabeled = getattr(model, "unlabeled", np.nan)
-    scorer, score_name = _scorer(scoring, model, unlabeled)
+    unlabeled = marker_of(model)
+    scorer, score_name = _scorer(scoring, model)
     labels, labeled = labeled_rows(y, unlabeled)
     folds = [
         (train, test[labeled[test]])

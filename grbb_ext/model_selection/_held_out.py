@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from grbb_ext.labels import plain_array
-from grbb_ext.model_selection._scorer import labeled_rows
+from grbb_ext.model_selection._scorer import labeled_rows, marker_of
 from grbb_ext.model_selection._split import copy_model, fit_in_folds, folds_of_model, known_classes, share_graph
 
 
@@ -89,7 +89,7 @@ def held_out_predict(
     model = copy_model(estimator, "estimator", "graph")
     if hasattr(estimator, "booster_"):
         model = estimator.without_early_stopping()
-    unlabeled = getattr(model, "unlabeled", np.nan)
+    unlabeled = marker_of(model)
     values, labeled = labeled_rows(y, unlabeled)
     classes = known_classes(estimator, values[labeled]) if is_classifier(model) else None
     shared = share_graph(model, X)

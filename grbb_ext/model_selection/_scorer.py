@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.metrics import check_scoring, log_loss
 from sklearn.utils import check_consistent_length
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from grbb_ext.labels import check_sample_weight, check_text, is_unlabeled, plain_array, read_target
 
@@ -57,6 +57,27 @@ def is_continuous(values: NDArray[Any]) -> bool:
     return values.dtype.kind == "f" and bool(np.any(values[np.isfinite(values)] % 1))
 
 
+def marker_of(model: Any, given: Any = None) -> Any:
+    """Return what marks unlabelled rows: NaN for a regressor, else what was given, or the marker of the model.
+
+    That of a pipeline or a search is the marker of the model within; where there is none it is -1.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression, LogisticRegression
+    >>> marker_of(LogisticRegression()), marker_of(LinearRegression())
+    (-1, nan)
+    """
+    # An estimator of another kind than scikit-learn's does not say what it is.
+    if hasattr(model, "__sklearn_tags__") and is_regressor(model):
+        return np.nan
+    if given is not None:
+        return given
+    while not hasattr(model, "unlabeled") and (hasattr(model, "steps") or hasattr(model, "estimator")):
+        model = model.steps[-1][1] if hasattr(model, "steps") else model.estimator
+    return getattr(model, "unlabeled", -1)
+
+
 def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     """Return some rows of an array, a sparse matrix, a frame or a list, as what it is.
 
@@ -84,6 +105,9 @@ class LabeledScorer:
 
     def __init__(self, scorer: Any, name: str, unlabeled: Any) -> None:
         self._scorer, self._name, self._unlabeled = scorer, name, unlabeled
+        # A scorer of scikit-learn, or of the user, has requests of its own.
+        ours = isinstance(scorer, dict) or scorer in (_own_score, _neg_log_loss)
+        self._requests: dict[str, Any] | None = {"sample_weight": None} if ours else None
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **keywords: Any) -> Any:
         """Score an estimator on the labelled ones of some rows.
@@ -106,32 +130,56 @@ class LabeledScorer:
         float, or dict of float
             What the scorer returns; higher is better.
         """
-        # An estimator of another kind than scikit-learn's does not say what it is.
-        numbers = hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)
-        values, labeled = labeled_rows(y, np.nan if numbers else self._unlabeled)
+        unlabeled = marker_of(estimator, self._unlabeled)
+        values, labeled = labeled_rows(y, unlabeled)
         rows = np.flatnonzero(labeled)
         check_consistent_length(X, values)
         weight = check_sample_weight(sample_weight, values.size)
         if rows.size == 0:
             raise ValueError(
-                f"None of the {values.size} rows to score is labelled ({self._unlabeled!r}, NaN or None marks a row "
+                f"None of the {values.size} rows to score is labelled ({unlabeled!r}, NaN or None marks a row "
                 "without a label). Use cv=SemiSupervisedSplit(), whose test folds hold labelled rows only."
             )
         if weight is not None:
             keywords["sample_weight"] = weight[rows]
         if rows.size < values.size:
             X = take_rows(X, rows)
-        return self._scorer(estimator, X, plain_array(values[rows]), **keywords)
+        y = plain_array(values[rows])
+        if isinstance(self._scorer, dict):
+            return {key: scorer(estimator, X, y, **keywords) for key, scorer in self._scorer.items()}
+        return self._scorer(estimator, X, y, **keywords)
+
+    def set_score_request(self, **requests: Any) -> LabeledScorer:
+        """Say which metadata scikit-learn is to route to the scorer, as for its own scorers.
+
+        Parameters
+        ----------
+        **requests
+            ``sample_weight=True`` for weighted scores, False for scores without weights, text for another name. It
+            holds for all of several scores.
+
+        Returns
+        -------
+        LabeledScorer
+            The scorer itself.
+        """
+        self._requests = requests
+        return self
 
     def get_metadata_routing(self) -> Any:
         """Return what metadata the scorer requests."""
-        return get_routing_for_object(self._scorer)
+        if self._requests is None:
+            return get_routing_for_object(self._scorer)
+        routing = MetadataRequest(owner=repr(self))
+        for name, alias in self._requests.items():
+            routing.score.add_request(param=name, alias=alias)
+        return routing
 
     def __repr__(self) -> str:
         return f"labeled_scorer({self._name}, unlabeled={self._unlabeled!r})"
 
 
-def labeled_scorer(scoring: Any = None, *, unlabeled: Any = -1) -> LabeledScorer:
+def labeled_scorer(scoring: Any = None, *, unlabeled: Any = None) -> LabeledScorer:
     """Make a scorer that leaves out unlabelled rows.
 
     Pass it wherever scikit-learn takes ``scoring=``. It is needed where a fold holds unlabelled rows: with a plain
@@ -142,13 +190,15 @@ def labeled_scorer(scoring: Any = None, *, unlabeled: Any = -1) -> LabeledScorer
     scoring : str, callable, list or dict, default=None
         As in scikit-learn: the name of a score, a scorer ``(estimator, X, y) -> float``, or several of them. None is
         the estimator's own ``score``. ``"neg_log_loss"`` uses the estimator's classes, so that a fold may miss some.
-    unlabeled : object, default=-1
-        The marker in y; NaN and None mark too. For regression only NaN does.
+    unlabeled : object, default=None
+        The marker in y; NaN and None mark too. None is that of the estimator, also within a pipeline or a search, or
+        -1 where it has none. For regression only NaN marks.
 
     Returns
     -------
     LabeledScorer
         A callable ``(estimator, X, y)`` that returns a number, or a dict of numbers where there are several scores.
+        For scores with weights, under scikit-learn's metadata routing, use ``.set_score_request(sample_weight=True)``.
 
     See Also
     --------
@@ -171,9 +221,10 @@ def labeled_scorer(scoring: Any = None, *, unlabeled: Any = -1) -> LabeledScorer
         raise ValueError("scoring is empty: name a score, e.g. 'accuracy'.")
     if isinstance(scoring, list | tuple | set) and all(isinstance(entry, str) for entry in scoring):
         scoring = {entry: entry for entry in scoring}
-    if isinstance(scoring, dict):
-        scoring = {key: _with_classes(value) for key, value in scoring.items()}
-    return LabeledScorer(check_scoring(scoring=_with_classes(scoring)), name, unlabeled)
+    scorer = check_scoring(scoring=_with_classes(scoring))
+    if isinstance(scoring, dict):  # scikit-learn's scorer of several has no set_score_request
+        scorer = {key: check_scoring(scoring=_with_classes(value)) for key, value in scoring.items()}
+    return LabeledScorer(scorer, name, unlabeled)
 
 
 def _with_classes(scoring: Any) -> Any:

@@ -109,16 +109,15 @@ def check_data(H: Floats, data: Any, labels: Labels) -> None:
             "Use xgboost.train(..., obj=obj) or lightgbm.train({'objective': obj}, ...)."
         )
     _check_labels(data, labels)
-    first = H.flat[0]
-    if H.flat[-1] != first or not (first == H).all():
-        return  # not the first round, or a start for each row
-    _check_start(float(first), data, labels)
     weights = data.get_weight() if hasattr(data, "get_weight") else None
     if weights is not None and np.size(weights):
         raise ValueError(
             "The data set has weights, which boosters do not apply to a custom objective. Pass them to grbb_objective "
             "as sample_weight= and leave them out of the data set."
         )
+    first = H.flat[0]
+    if H.flat[-1] == first and (first == H).all():  # else not the first round, or a start for each row
+        _check_start(float(first), data, labels)
 
 
 def _check_start(start: float, data: Any, labels: Labels) -> None:

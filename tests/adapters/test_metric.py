@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import make_moons
 from sklearn.metrics import accuracy_score, average_precision_score, log_loss, roc_auc_score
 
-from grbb_ext import grbb_objective
+from grbb_ext import GRBBClassifier, grbb_objective
 from grbb_ext.adapters import lightgbm as lgb_adapter
 from grbb_ext.adapters import xgboost as xgb_adapter
 from grbb_ext.evaluation import evaluate
@@ -127,6 +127,40 @@ def test_functions_may_say_their_name_and_direction():
 def test_wrong_evaluations(arguments, message):
     with pytest.raises(ValueError, match=message):
         evaluate(**({"obj": OBJ, "raw_scores": np.zeros(200), "y": CLASSES[TRUTH]} | arguments))
+
+
+@pytest.mark.parametrize("metric", ["auc", "aucpr", lambda y, probability, sample_weight=None: np.nan])
+@pytest.mark.parametrize("only", ["label", "weight"])
+def test_a_metric_that_is_nan_is_refused(metric, only):
+    y, weight = (np.full(200, 8), None) if only == "label" else (CLASSES[TRUTH], 1.0 * TRUTH)
+    data = lgb.Dataset(X)
+    params = {"objective": OBJ, "verbosity": -1, "early_stopping_round": 2}
+    valid = lgb.Dataset(X, label=y, weight=weight, reference=data)
+    with pytest.raises(ValueError, match=r"is NaN on the evaluation set, .* both classes"):
+        lgb.train(params, data, 5, valid_sets=[valid], feval=lgb_adapter.metric(OBJ, metric))
+
+
+def test_one_class_in_training_is_no_matter_for_early_stopping():
+    model = GRBBClassifier(xgb.XGBClassifier(n_estimators=3, early_stopping_rounds=2, eval_metric="auc", n_jobs=1))
+    model.set_params(rule="labeled")
+    with pytest.warns(UserWarning, match="class"):
+        model.fit(X, np.where(Y == 8, Y, -1), classes=CLASSES, eval_set=[(X, PARTLY)])
+
+
+def test_data_sets_hold_positions_of_classes_of_text():
+    names = np.array(["a", "b"])
+    obj = grbb_objective(X, [names[TRUTH[i]] if i % 10 == 0 else None for i in range(200)])
+    raw = np.random.default_rng(0).normal(size=200)
+    position = np.where(PARTLY == -1, -1, TRUTH)
+    expected = accuracy_score(names[TRUTH][PARTLY != -1], obj.predict(raw)[PARTLY != -1])
+    for make, adapter in (
+        (xgb.DMatrix, xgb_adapter),
+        (lambda *rows, **label: lgb.Dataset(*rows, **label).construct(), lgb_adapter),
+    ):
+        score = adapter.metric(obj, "accuracy")
+        assert score(raw, make(X, label=position))[:2] == ("accuracy", pytest.approx(expected))
+        with pytest.raises(ValueError, match=r"must be positions in obj\.classes_, \['a', 'b'\].*got .*2\.0"):
+            score(raw, make(X, label=position + 1.0))
 
 
 def test_without_an_objective():

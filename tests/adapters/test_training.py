@@ -194,6 +194,22 @@ def test_weights_of_the_data_set_are_refused():
         lgb.train(LGB | {"objective": obj}, lgb.Dataset(X, weight=np.arange(1.0, 101.0)), 1)
 
 
+def test_weights_of_the_data_set_are_refused_from_any_start():
+    X, truth = make_moons(100, random_state=0)
+    obj = grbb_objective(X, np.where(np.arange(100) < 10, truth, -1))
+    weight, start = np.arange(1.0, 101.0), X[:, 0].copy()
+    params = LGB | {"objective": obj}
+    first = xgb.train(XGB, xgb.DMatrix(X), 1, obj=obj)
+    for train, data, before in [
+        (xgb.train, xgb.DMatrix(X, weight=weight, base_margin=start), {"obj": obj}),
+        (xgb.train, xgb.DMatrix(X, weight=weight), {"obj": obj, "xgb_model": first}),
+        (lgb.train, lgb.Dataset(X, weight=weight, init_score=start), {}),
+        (lgb.train, lgb.Dataset(X, weight=weight), {"init_model": lgb.train(params, lgb.Dataset(X), 1)}),
+    ]:
+        with pytest.raises(ValueError, match="sample_weight="):
+            train(XGB if train is xgb.train else params, data, 1, **before)
+
+
 def test_folds_are_refused_and_subsets_take_their_place():
     X, truth = make_moons(100, random_state=0)
     obj = grbb_objective(X, np.where(np.arange(100) % 5 == 0, truth, -1))

@@ -11,15 +11,18 @@ import scipy.sparse as sp
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from grbb_ext import SemiSupervisedSplit, labeled_scorer
+from grbb_ext import GRBBClassifier, SemiSupervisedSplit, labeled_scorer
 
 X, TRUTH = load_iris(return_X_y=True)
 TWO = TRUTH < 2
@@ -154,6 +157,41 @@ def test_routed_metadata_reaches_the_scorer():
         rows = test[y[test] != -1]
         predicted = model.fit(X[train], y[train]).predict(X[rows])
         assert_allclose(score, accuracy_score(y[rows], predicted, sample_weight=weight[rows]))
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy", "neg_log_loss", ["accuracy", "neg_log_loss"]])
+def test_weights_are_routed_as_the_user_says_or_refused(scoring):
+    weight, split = np.where(TRUTH, 9.0, 0.1), SemiSupervisedSplit(3)
+    arguments = {"X": X, "y": TRUTH, "cv": split, "error_score": "raise"}
+
+    def scores(scoring, **params):
+        found = cross_validate(model, scoring=scoring, params=params, **arguments)
+        return [values for name, values in sorted(found.items()) if name.startswith("test")]
+
+    def of_scikit_learn(request):
+        names = scoring if isinstance(scoring, list) else [scoring]
+        own = {str(name): get_scorer(name).set_score_request(sample_weight=request) for name in names if name}
+        return scores(own or None, sample_weight=weight)
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        for request in (True, False):
+            model = DecisionTreeClassifier(max_depth=1, random_state=0).set_fit_request(sample_weight=True)
+            model.set_score_request(sample_weight=request)
+            with pytest.raises(UnsetMetadataPassedError, match="set_score_request"):
+                scores(labeled_scorer(scoring), sample_weight=weight)
+            ours = labeled_scorer(scoring).set_score_request(sample_weight=request)
+            assert_allclose(scores(ours, sample_weight=weight), of_scikit_learn(request))
+
+
+def test_the_marker_is_that_of_the_estimator():
+    y = np.where(np.arange(150) % 3 == 0, TRUTH, 99)
+    model = GRBBClassifier(LGBMClassifier(n_estimators=2, n_jobs=1, verbosity=-1), graph="knn", unlabeled=99)
+    labeled = y != 99
+    expected = accuracy_score(y[labeled], model.fit(X, y).predict(X[labeled]))
+    search = GridSearchCV(make_pipeline(model), {}, cv=SemiSupervisedSplit(3, unlabeled=99), scoring=labeled_scorer())
+    for fitted in (model, make_pipeline(model).fit(X, y), search.fit(X, y)):
+        assert labeled_scorer("accuracy")(fitted, X, y) == expected
+    assert labeled_scorer("accuracy", unlabeled="?")(model, X, y) == np.mean(model.predict(X) == y)
 
 
 def test_it_prints_and_pickles():
