@@ -168,6 +168,7 @@ def test_without_early_stopping(booster, parts):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:.*XGBRF.* is deprecated:FutureWarning")  # from XGBoost 3.4 on
 def test_a_forest_keeps_its_trees_without_early_stopping(parts):
     X, y = parts[:2]
     model = GRBBClassifier(xgb.XGBRFClassifier(n_estimators=7, n_jobs=1)).fit(X, y)
