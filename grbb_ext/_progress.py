@@ -9,11 +9,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -114,8 +115,15 @@ def n_threads(n_jobs: int | None) -> int:
 
 def one_thread_of_blas() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread: those of small matrices wait for one another, and for ours, longer than they work."""
-    limited: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+    limited: AbstractContextManager[Any] = _libraries("faiss" in sys.modules).limit(limits=1, user_api="blas")
     return limited
+
+
+@cache
+def _libraries(with_faiss: bool) -> ThreadpoolController:
+    """Look for the libraries of the process, once; faiss brings one of its own."""
+    # Before threadpoolctl 3.8 a look may wait for ever for a thread that loads a library.
+    return ThreadpoolController()
 
 
 def row_blocks(n_rows: int, size: int = ROWS_PER_BLOCK) -> list[slice]:
