@@ -176,6 +176,11 @@ def read_labels(
         return y
     one_of(loss, get_args(LossName), "loss")
     if loss == "squared_error":
+        if unlabeled != -1 and not is_unlabeled([unlabeled], None)[0]:
+            raise ValueError(
+                f"unlabeled={unlabeled!r} is for classes. In a regression NaN marks rows: use np.where(y == "
+                f"{unlabeled!r}, np.nan, y)."
+            )
         numbers = read_numbers(y, name)
         labeled = np.flatnonzero(~np.isnan(numbers))
         _require_labels(labeled, "NaN marks a row without one")

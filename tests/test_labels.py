@@ -139,3 +139,11 @@ def test_a_set_of_classes_is_sorted():
 )
 def test_classes_of_any_container_have_one_type(classes):
     assert read_labels(["b", None, "a"], classes=classes).classes.dtype == np.dtype("<U1")
+
+
+@pytest.mark.parametrize("unlabeled", [-999, "none"])
+def test_a_regression_has_no_marker_but_nan(unlabeled):
+    with pytest.raises(ValueError, match="In a regression NaN marks rows"):
+        read_labels([1.0, -999.0], "squared_error", unlabeled=unlabeled)
+    for marker in (-1, None, np.nan):
+        assert read_labels([1.0, np.nan], "squared_error", unlabeled=marker).labeled.tolist() == [0]

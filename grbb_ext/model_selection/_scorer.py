@@ -103,11 +103,10 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
 class LabeledScorer:
     """A scorer of the labelled rows only; made by :func:`labeled_scorer`."""
 
-    def __init__(self, scorer: Any, name: str, unlabeled: Any) -> None:
+    def __init__(self, scorer: Any, name: str, unlabeled: Any, *, given: bool = False) -> None:
         self._scorer, self._name, self._unlabeled = scorer, name, unlabeled
-        # A scorer of scikit-learn, or of the user, has requests of its own.
-        ours = isinstance(scorer, dict) or scorer in (_own_score, _neg_log_loss)
-        self._requests: dict[str, Any] | None = {"sample_weight": None} if ours else None
+        # A scorer of the user has requests of its own.
+        self._requests: dict[str, Any] | None = None if given else {"sample_weight": None}
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **keywords: Any) -> Any:
         """Score an estimator on the labelled ones of some rows.
@@ -224,7 +223,7 @@ def labeled_scorer(scoring: Any = None, *, unlabeled: Any = None) -> LabeledScor
     scorer = check_scoring(scoring=_with_classes(scoring))
     if isinstance(scoring, dict):  # scikit-learn's scorer of several has no set_score_request
         scorer = {key: check_scoring(scoring=_with_classes(value)) for key, value in scoring.items()}
-    return LabeledScorer(scorer, name, unlabeled)
+    return LabeledScorer(scorer, name, unlabeled, given=callable(scoring))
 
 
 def _with_classes(scoring: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grbb_ext._options import one_of, read_spec
+from grbb_ext._options import one_of, positive_int, read_spec
 from grbb_ext._progress import timed, warn_caller
 from grbb_ext.graph import (
     GRAPHS,
@@ -123,7 +123,8 @@ class Recipe:
             )
         if rule.propagation is None and isinstance(graph, RefinedGraph):
             raise ValueError(f"rule={rule.name!r} propagates nothing, so no graph can be refined: use graph='knn'.")
-        recipe = cls(rule, propagation, graph, teacher, class_weight, random_state)
+        seed = positive_int(random_state, "random_state", least=0)
+        recipe = cls(rule, propagation, graph, teacher, class_weight, seed)
         if isinstance(graph, TableGraph) and recipe.needs_every_row:
             return replace(recipe, graph=graph.replace(max_nodes=None))
         return recipe

@@ -215,14 +215,20 @@ class GRBBObjective:
         Parameters
         ----------
         rows : array-like of int or bool
-            The rows, in the order in which the fold's data set holds them.
+            The rows, each once, in the order in which the fold's data set holds them.
 
         Returns
         -------
         GRBBObjective
             With the same settings and the same classes.
         """
-        chosen = np.arange(self.n_rows_)[np.asarray(rows)]
+        chosen = np.asarray(rows)
+        if chosen.dtype == np.bool_ and chosen.shape == (self.n_rows_,):
+            chosen = np.flatnonzero(chosen)
+        if not (chosen.dtype.kind in "iu" and 0 < chosen.size == np.intersect1d(chosen, np.arange(self.n_rows_)).size):
+            raise ValueError(
+                f"rows must be positions among the {self.n_rows_} rows of the objective, each once, or a mask of them."
+            )
         weight = None if self.sample_weight_ is None else self.sample_weight_[chosen]
         return self._again(self._labels.again(self._labels.y[chosen]), weight, self._prepared.subset(chosen))
 

@@ -90,7 +90,9 @@ class ForestExpert:
         rows, targets = table.take(labels.labeled), labels.targets
         order = fixed_order(rows, targets)
         X = _columns(rows, space, None if points is None else points[labels.labeled]).astype(np.float32)[order]
-        y, n = targets[order], order.size
+        # Trees stop at an impurity of 2e-16, whatever the unit of y. By a power of two every bit stays.
+        unit = 1.0 if labels.classes is not None else 2.0 ** np.floor(np.log2(max(float(targets.std()), 1e-300)))
+        y, n = targets[order] / unit, order.size
         random = np.random.default_rng(random_state)
         # Trees that look for missing values, or read sparse rows, change the filters of warnings, for which threads
         # would race. The others take the rows as they are.
@@ -102,6 +104,7 @@ class ForestExpert:
             tree = ExtraTreeRegressor(max_features=columns, random_state=seed)
             with config_context(skip_parameter_validation=True):  # as long as growing a small tree
                 tree.fit(X[drawn], y[drawn], check_input=not plain)
+            tree.tree_.value[:] *= unit
             left = np.setdiff1d(np.arange(n), drawn)
             predicted = tree.predict(X[left], check_input=not plain) if left.size else np.empty((0, *y.shape[1:]))
             return tree, left, predicted

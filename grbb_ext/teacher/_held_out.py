@@ -187,7 +187,13 @@ def _predicted(model: Any, table: Table, labels: Labels) -> Floats:
     if labels.classes is None:
         if is_classifier(model) or not hasattr(model, "predict"):
             raise TypeError(f"For regression an expert has to predict values; {type(model).__name__} is a classifier.")
-        return np.asarray(model.predict(X), dtype=np.float64)
+        values = np.asarray(model.predict(X), dtype=np.float64)
+        if values.shape not in ((table.n_rows,), (table.n_rows, 1)) or not np.isfinite(values).all():
+            raise ValueError(
+                f"The expert {type(model).__name__} has to predict a finite number for each of {table.n_rows} rows; it "
+                f"returned the shape {values.shape}{'' if np.isfinite(values).all() else ' with NaN or inf'}."
+            )
+        return values.ravel()
     if not hasattr(model, "predict_proba"):
         raise TypeError(
             f"For classes an expert needs predict_proba; {type(model).__name__} has none. Wrap it in "
@@ -195,12 +201,20 @@ def _predicted(model: Any, table: Table, labels: Labels) -> Floats:
         )
     given = np.asarray(model.predict_proba(X), dtype=np.float64)
     position = {label: k for k, label in enumerate(labels.classes.tolist())}
-    unknown = [label for label in np.asarray(model.classes_).tolist() if label not in position]
+    known = np.asarray(model.classes_).tolist()
+    if given.shape != (table.n_rows, len(known)) or not (
+        (given >= 0).all() and np.allclose(given.sum(axis=1), 1, atol=1e-3)
+    ):
+        raise ValueError(
+            f"predict_proba of the expert {type(model).__name__} has to return probabilities with sum 1 of each of its "
+            f"{len(known)} classes, for each of {table.n_rows} rows; it returned the shape {given.shape}."
+        )
+    unknown = [label for label in known if label not in position]
     if unknown:
         raise ValueError(
             f"The expert {type(model).__name__} knows the classes {unknown}, which y has not: its classes must be "
             f"among {labels.classes.tolist()}. Pass classes= with all of them."
         )
     q = np.zeros((table.n_rows, labels.classes.size))
-    q[:, [position[label] for label in np.asarray(model.classes_).tolist()]] = given
+    q[:, [position[label] for label in known]] = given
     return q[:, 1] if labels.targets.ndim == 1 else q

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
@@ -138,10 +139,13 @@ def matched_shares(table: Table, labels: Labels) -> Floats:
         return own
     space = DistanceSpace.fit(table.sampled(), scale="standard", normal_scores=True, warn_missing=False)
     chosen = _some(np.arange(labels.labeled.size))
-    points = space(table.take(labels.labeled[chosen]), 1)
+    points, of_others = (space(table.take(rows), 1) for rows in (labels.labeled[chosen], _some(others)))
+    if not sp.issparse(points):  # distances are differences of squares: far from 0 nothing is left of them
+        center = points.mean(axis=0)
+        points, of_others = points - center, of_others - center
     of_class = is_class[chosen][:, seen]
     mean_of = of_class / np.maximum(of_class.sum(axis=0), 1.0)
-    to_others = pairwise_distances(points, space(table.take(_some(others)), 1))
+    to_others = pairwise_distances(points, of_others)
     b = mean_of.T @ to_others.mean(axis=1)
     A = mean_of.T @ pairwise_distances(points) @ mean_of
     # A label has no distance to itself; the only one of its class is as far from others as those of all classes are.

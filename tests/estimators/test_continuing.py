@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost as xgb
 
 import grbb_ext
 from grbb_ext import FeatureCosts, GRBBClassifier, GRBBRegressor
@@ -125,6 +126,8 @@ def test_a_loaded_model_goes_on_as_the_fitted_one(classifier, library, moons, tm
     X, _, y = moons
     chance = {"n_estimators": 4, "subsample": 0.5, "random_state": 0}
     chance |= {"subsample_freq": 1} if library == "lightgbm" else {}
+    if library == "xgboost" and int(xgb.__version__.partition(".")[0]) < 3:
+        chance["subsample"] = 1.0  # a continued training draws other rows each time it is repeated there
     first = GRBBClassifier(classifier(**chance)).fit(X, y)
     first.save(tmp_path / "first")
     loaded = grbb_ext.load(tmp_path / "first")

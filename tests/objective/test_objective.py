@@ -354,3 +354,15 @@ def test_a_fitted_teacher_beside_the_laplacian_of_all_rows():
 def test_classes_that_y_does_not_have_are_found_before_the_graph(options):
     with pytest.raises(ValueError, match=r"names \["):
         grbb_objective(np.where(X > 1, np.nan, X), Y, **options)
+
+
+@pytest.mark.parametrize("rows", [[], [0, 0, 1], [0, 10_000], [0.0, 1.0], np.ones(3, dtype=bool), np.ones(len(Y), int)])
+def test_a_subset_is_of_rows_that_are_there_once(rows):
+    with pytest.raises(ValueError, match="rows must be positions among the"):
+        grbb_objective(X, Y, graph="knn").subset(rows)
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5, np.random.default_rng(0)])
+def test_the_seed_is_a_number(seed):
+    with pytest.raises(ValueError, match="random_state must be an integer of at least 0"):
+        grbb_objective(X, Y, random_state=seed)

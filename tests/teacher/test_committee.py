@@ -374,3 +374,30 @@ def test_a_users_model_is_asked_by_one_thread():
     many = np.tile(MOONS, (1 + 40_000 // len(MOONS), 1))  # more than two blocks
     teacher.predict(many, n_jobs=4)
     assert teacher.experts[1].model.threads_ == {threading.get_ident()}
+
+
+class _Wrong(GaussianNB):
+    """A classifier that returns votes, fewer rows, or NaN."""
+
+    def __init__(self, change=None):
+        super().__init__()
+        self.change = change
+
+    def predict_proba(self, X):
+        return self.change(super().predict_proba(X))
+
+
+@pytest.mark.parametrize("change", [lambda p: 7.0 * p, lambda p: p[:-1], lambda p: p - 0.5, lambda p: p * np.nan])
+def test_experts_return_probabilities(change):
+    with pytest.raises(ValueError, match="predict_proba of the expert _Wrong has to return probabilities"):
+        grbb_objective(MOONS, labels_of(TRUTH, 20), teacher=["graph", _Wrong(change)])
+
+
+def test_the_unit_of_y_does_not_stop_the_trees():
+    y = np.where(labels_of(TRUTH, 60) >= 0, MOONS[:, 0], np.nan)
+    first, tiny = (
+        grbb_objective(MOONS, unit * y, loss="squared_error", teacher="forest").targets_ / unit
+        for unit in (1.0, 2.0**-60)
+    )
+    assert np.unique(tiny).size > 30
+    assert np.corrcoef(first, tiny)[0, 1] > 0.9

@@ -170,3 +170,17 @@ def test_a_given_share_teaches_nothing_of_a_class_without_a_label(seen):
     prior = Committee(class_prior=dict(zip(range(3), (0.3, 0.3, 0.4), strict=True)))
     q = grbb_objective(X, y, classes=[0, 1, 2], teacher=prior, verbose=False).targets_
     assert q[:, [k for k in range(3) if k not in seen]].max() < 0.1
+
+
+def test_shares_do_not_depend_on_where_a_column_begins():
+    random = np.random.default_rng(0)
+    truth = np.arange(1000) < 100
+    X = random.normal(size=(1000, 3)) + 1.5 * truth[:, None]
+    y = np.full(1000, -1)
+    y[:10], y[100:110] = 1, 0
+    shares = [
+        grbb_objective(rows, y, verbose=False).evidence_.class_shares
+        for rows in (X, np.column_stack([X, np.full(1000, 1.7e9)]), X + np.array([1.7e9, 0, 0]))
+    ]
+    assert shares[0][1] < 0.25
+    assert_allclose(shares[1:], [shares[0], shares[0]], atol=1e-4)
