@@ -22,7 +22,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from grbb_ext._options import one_of, positive_int
-from grbb_ext._progress import warn_caller
 from grbb_ext.graph import SharedGraph
 from grbb_ext.labels import check_sample_weight, plain_array
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
@@ -296,11 +295,7 @@ def share_graph(estimator: Any, X: Any) -> Any:
     model = copy_model(estimator, "graph", "teacher", "propagation", "rule")
     recipe = Recipe.read(graph=model.graph, teacher=model.teacher, propagation=model.propagation, rule=model.rule)
     if isinstance(recipe.teacher, Teacher):
-        warn_caller(
-            "teacher= was fitted before. If it has seen labels of these rows, scores of held-out rows are too good: "
-            "pass teacher='committee', which is fitted in each fold.",
-            UserWarning,
-        )
+        recipe.teacher.warn_where_labels_are_held_out()
     if not recipe.needs_graph or isinstance(recipe.graph, SharedGraph):
         return model
     shared = SharedGraph(model.read_rows(X), recipe.graph, n_jobs=model.n_jobs, verbose=bool(model.verbose))

@@ -12,7 +12,7 @@ from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats, class_probabilities, per_class
 from grbb_ext.objective._raw_scores import check_data, check_gradients, check_raw_scores
 from grbb_ext.rules import DenseOperator, RuleParts
-from grbb_ext.teacher import Lesson
+from grbb_ext.teacher import Lesson, Teacher
 
 if TYPE_CHECKING:
     from grbb_ext.objective._make import Recipe
@@ -210,7 +210,8 @@ class GRBBObjective:
         """Make the objective of some of the rows, for a fold of a cross-validation.
 
         Graph and labels are cut to the rows and propagated again, so nothing is learned from the labels left out. A
-        refined graph is refined again, from the labels of these rows alone.
+        refined graph is refined again, from the labels of these rows alone. A teacher that was fitted before stays as
+        it is; where labels are left out there is a warning.
 
         Parameters
         ----------
@@ -229,6 +230,8 @@ class GRBBObjective:
             raise ValueError(
                 f"rows must be positions among the {self.n_rows_} rows of the objective, each once, or a mask of them."
             )
+        if isinstance(self._recipe.teacher, Teacher) and not np.isin(self._labels.labeled, chosen).all():
+            self._recipe.teacher.warn_where_labels_are_held_out()
         weight = None if self.sample_weight_ is None else self.sample_weight_[chosen]
         return self._again(self._labels.again(self._labels.y[chosen]), weight, self._prepared.subset(chosen))
 

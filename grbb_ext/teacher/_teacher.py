@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grbb_ext._options import Spec, finite_number
-from grbb_ext._progress import one_thread_of_blas, over_rows, timed
+from grbb_ext._progress import one_thread_of_blas, over_rows, timed, warn_caller
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.propagation import Propagation, PropagationSpec, SmoothPropagation
@@ -176,6 +176,14 @@ class Teacher:
                 f"The teacher was fitted with the loss {self.labels.loss.name!r}, but the labels have "
                 f"{labels.loss.name!r}. Pass the same loss= to both."
             )
+
+    def warn_where_labels_are_held_out(self) -> None:
+        """Warn that a teacher which was fitted before may have seen them."""
+        warn_caller(
+            "teacher= was fitted before. If it has seen labels of these rows, scores of held-out rows are too good: "
+            "pass teacher='committee', which is fitted in each fold.",
+            UserWarning,
+        )
 
     def mix(self, predicted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Average the predictions of the experts, in their order, sharpen them, and shift the shares of classes.

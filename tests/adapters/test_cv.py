@@ -138,3 +138,9 @@ def test_whole_numbers_of_a_regression_are_no_classes_and_no_markers(library):
     assert history(3) == expected
     assert history(np.int64(3)) == expected
     assert history(SemiSupervisedSplit(3)) == expected
+
+
+def test_folds_of_a_teacher_that_was_fitted_before():
+    known = grbb_objective(X, Y, teacher=OBJ.teacher_)
+    with pytest.warns(UserWarning, match="scores of held-out rows are too good"):
+        xgb_adapter.cv(XGB, xgb.DMatrix(X), 1, obj=known, folds=SPLIT, metric="loss")
