@@ -21,7 +21,7 @@ from grbb_ext.costs import FeatureCosts
 from grbb_ext.estimators._job import BoosterAdapter, Job, adapter_named, adapter_of, check_callbacks
 from grbb_ext.estimators._persistence import SavedModel
 from grbb_ext.forest import Forest
-from grbb_ext.labels import Labels, LossName, check_sample_weight, read_labels
+from grbb_ext.labels import Labels, LossName, check_sample_weight, read_labels, warn_of_another_order
 from grbb_ext.model_selection import CostCurve, cost_curve
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
 from grbb_ext.ondemand import OnDemandPredictor
@@ -162,6 +162,7 @@ class GRBBModel(SavedModel):
         regression = self._task == "regression"
         loss: LossName = "squared_error" if regression else "auto"
         labels = read_labels(y, loss, classes, self.unlabeled, type(self).__name__)
+        warn_of_another_order(X, y)
         check_consistent_length(table.values, labels.y)
         weight = check_sample_weight(sample_weight, table.n_rows)
         of_label = None if weight is None else weight[labels.labeled]

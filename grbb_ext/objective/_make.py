@@ -22,7 +22,16 @@ from grbb_ext.graph import (
     laplacian,
     prepare_graph,
 )
-from grbb_ext.labels import ClassWeight, Labels, LossName, check_sample_weight, class_weights, mixed_weight, read_labels
+from grbb_ext.labels import (
+    ClassWeight,
+    Labels,
+    LossName,
+    check_sample_weight,
+    class_weights,
+    mixed_weight,
+    read_labels,
+    warn_of_another_order,
+)
 from grbb_ext.objective._objective import GRBBObjective, UnreachableRowsWarning
 from grbb_ext.propagation import PROPAGATIONS, PropagationSpec, Smooth
 from grbb_ext.rules import (
@@ -286,6 +295,7 @@ def grbb_objective(
     )
     # Wrong labels and weights are found before the graph, which may take minutes, is built.
     labels = read_labels(y, loss, classes, unlabeled)
+    warn_of_another_order(X, y)
     weight = check_sample_weight(sample_weight, labels.n_rows)
     recipe.check(labels)
     seconds: dict[str, float] = {}

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import xgboost as xgb
 
-from grbb_ext import GRBBClassifier, SharedGraph
+from grbb_ext import GRBBClassifier, SharedGraph, grbb_objective
 
 
 @pytest.fixture
@@ -193,3 +193,15 @@ def test_columns_without_names(classifier, moons):
     )
     assert not hasattr(model, "feature_names_in_")
     assert model.paid_ == (0, 1)
+
+
+def test_an_index_in_another_order_is_said(classifier, moons):
+    X, _, y = moons
+    rows, labels = pd.DataFrame(X, columns=["a", "b"]), pd.Series(y)
+    model = GRBBClassifier(classifier(), teacher="forest")
+    with pytest.warns(UserWarning, match="paired by their place"):
+        model.fit(rows, labels.iloc[::-1])
+    with pytest.warns(UserWarning, match="paired by their place"):
+        grbb_objective(rows, labels.iloc[::-1], teacher="forest")
+    for same in (labels, labels.to_numpy(), labels.set_axis(np.arange(200) + 1000)):
+        model.fit(rows, same)
