@@ -127,6 +127,8 @@ def test_wrong_arguments(tmp_path):
     model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
     with pytest.raises(ValueError, match="Pass the same rows"):
         model.report(tmp_path / "report.html", X[:50])
+    with pytest.raises(ValueError, match="not the rows given to fit"):
+        model.report(tmp_path / "report.html", X[::-1])
     with pytest.raises(TypeError, match="cost_curve"):
         model.report(tmp_path / "report.html", curve=[1, 2])
 

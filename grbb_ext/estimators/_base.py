@@ -361,9 +361,20 @@ class GRBBModel(SavedModel):
         return plan_labels(self.objective_, self.raw_scores_, k, price, **self._with_read_rows(settings))
 
     def _with_read_rows(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Read X as for a prediction: with the categories, and what is missing, of the model."""
         X = settings.get("X")
-        return settings if X is None else {**settings, "X": self._read(X)}
+        return settings if X is None else {**settings, "X": self._rows_of_fit(X)}
+
+    def _rows_of_fit(self, X: Any) -> Table:
+        """Read the rows given to fit as for a prediction, and refuse rows that have other scores."""
+        table = self._read(X)
+        scores = self._raw_scores_of(table)
+        if scores.shape != self.raw_scores_.shape or not np.allclose(
+            scores, self.raw_scores_, rtol=1e-6, atol=1e-6 * np.ptp(self.raw_scores_)
+        ):
+            raise ValueError(
+                "X: these are not the rows given to fit, or not in that order. Pass the same rows, in the same order."
+            )
+        return table
 
     def cost_curve(self, X: Any, y: Any, **settings: Any) -> CostCurve:
         """Cross-validate this estimator for values of mu or hard budgets; it is not changed and need not be fitted.
