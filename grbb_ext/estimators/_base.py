@@ -426,6 +426,7 @@ class GRBBModel(SavedModel):
         ----------
         fetch : mapping from source to callable
             See :class:`grbb_ext.ondemand.OnDemandPredictor`. Categories come by name, as in the frame given to fit.
+            Prices are those of the fit.
         **settings
             Passed to :class:`grbb_ext.ondemand.OnDemandPredictor`.
 
@@ -435,7 +436,7 @@ class GRBBModel(SavedModel):
             Its results have ``predictions`` and, for classes, ``probabilities``.
         """
         check_is_fitted(self, "booster_")
-        if self.feature_costs is None:
+        if self.feature_costs is None and self.ledger_ is None:
             raise ValueError("on_demand needs to know which feature needs which source: pass feature_costs= and fit.")
         early_exit, side = settings.get("early_exit"), "decision_threshold" in settings
         if self._task == "regression" and early_exit is not None and not (early_exit == "decision" and side):
@@ -443,7 +444,7 @@ class GRBBModel(SavedModel):
                 "early_exit stops where the class is certain or probable. Leave it out for regression, or pass "
                 "early_exit='decision' and the decision_threshold= whose side is asked for."
             )
-        costs = self._bind_costs()
+        costs = self._bind_costs() if self.ledger_ is None else self.ledger_.costs
         known = {costs.features[j]: names for j, names in self._schema.categories.items()}
         settings = {"categories": known, "classes": getattr(self, "classes_", None)} | settings
         return OnDemandPredictor(self.forest_, costs, fetch, **settings)
