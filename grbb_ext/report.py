@@ -74,13 +74,11 @@ def write_report(
         raise IsADirectoryError(f"{str(path)!r} is a folder: name a file, such as {str(target / 'report.html')!r}.")
     check_matplotlib()
     obj = model.objective_
-    if X is not None and np.shape(X)[0] != obj.n_rows_:
-        raise ValueError(f"X has {np.shape(X)[0]} rows, but the model was fitted to {obj.n_rows_}. Pass the same rows.")
     held = None
     if X is not None:
         # As the model read them: columns list all of their categories, of which a fold may miss some.
-        rows = model._read(X, reset=False).native()
-        held = held_out_predict(model, rows, obj.y_, cv=cv, sample_weight=obj.sample_weight_)
+        rows = model._rows_of_fit(X).native()
+        held = _once(held_out_predict(model, rows, obj.y_, cv=cv, sample_weight=obj.sample_weight_))
     library = _LIBRARIES.get(model.library_, model.library_)
     lead = f"Trained with {library} on {obj.n_rows_:,} rows, of which {obj.labeled_.size:,} have a label."
     if held is not None and held.classes is not None:
@@ -100,6 +98,13 @@ def write_report(
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(_PAGE.format(title=escape(title), lead=escape(lead), sections=body), encoding="utf-8")
     return target
+
+
+def _once(held: HeldOut) -> HeldOut:
+    """Return one prediction for each label, the mean over repeated folds: a label that is repeated is no new one."""
+    rows, first, times = np.unique(held.rows, return_index=True, return_counts=True)
+    mean = (np.add.reduceat(held.prediction, first).T / times).T
+    return held._replace(rows=rows, y=held.y[first], prediction=mean)
 
 
 def wilson(n_right: float, n: float) -> tuple[float, float]:

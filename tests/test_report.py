@@ -11,8 +11,9 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.datasets import load_wine, make_moons
 from xgboost import XGBClassifier
 
-from grbb_ext import EvidenceDisplay, GRBBClassifier, GRBBRegressor, KNNGraph
+from grbb_ext import EvidenceDisplay, GRBBClassifier, GRBBRegressor, KNNGraph, SemiSupervisedSplit
 from grbb_ext.model_selection import held_out_predict
+from grbb_ext.report import wilson
 
 BOOSTER = LGBMClassifier(n_estimators=4, n_jobs=1, verbosity=-1)
 MOONS, TRUTH = make_moons(120, noise=0.2, random_state=0)
@@ -101,10 +102,33 @@ def test_several_classes_and_numbers(tmp_path):
     assert "mean absolute error" in found["Expected quality"]
 
 
+def test_repeated_folds_give_one_prediction_for_each_label(tmp_path):
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
+    cv = SemiSupervisedSplit(3, n_repeats=4, random_state=0)
+    page, found = sections(model.report(tmp_path / "report.html", X, cv=cv))
+    held = held_out_predict(model, X, Y, cv=cv)
+    mean = np.array([held.prediction[held.rows == row].mean(axis=0) for row in np.unique(held.rows)])
+    y = Y[np.unique(held.rows)]
+    assert held.rows.size == 4 * y.size == 120
+    right = held.classes[mean.argmax(axis=1)] == y
+    low, high = wilson(right.sum(), 30)
+    assert f"Expected accuracy: {right.mean():.2f}, with 95 % confidence between {low:.2f} and {high:.2f}." in page
+    assert "Each of 30 labels" in page
+    likelihood = mean[np.arange(30), np.searchsorted(held.classes, y)]
+    assert f"log-loss {-np.log(likelihood).mean():.2f}" in " ".join(found["Expected quality"].split())
+    assert "3 groups of about 10" in page
+    number = np.where(Y == None, np.nan, MOONS[:, 0])  # noqa: E711
+    regressor = LGBMRegressor(n_estimators=4, n_jobs=1, verbosity=-1)
+    model = GRBBRegressor(regressor, n_jobs=1).fit(X, number)
+    assert "Each of 30 labels" in model.report(tmp_path / "numbers.html", X, cv=cv).read_text(encoding="utf-8")
+
+
 def test_wrong_arguments(tmp_path):
     model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
     with pytest.raises(ValueError, match="Pass the same rows"):
         model.report(tmp_path / "report.html", X[:50])
+    with pytest.raises(ValueError, match="not the rows given to fit"):
+        model.report(tmp_path / "report.html", X[::-1])
     with pytest.raises(TypeError, match="cost_curve"):
         model.report(tmp_path / "report.html", curve=[1, 2])
 

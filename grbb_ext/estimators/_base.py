@@ -362,9 +362,20 @@ class GRBBModel(SavedModel):
         return plan_labels(self.objective_, self.raw_scores_, k, price, **self._with_read_rows(settings))
 
     def _with_read_rows(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Read X as for a prediction: with the categories, and what is missing, of the model."""
         X = settings.get("X")
-        return settings if X is None else {**settings, "X": self._read(X)}
+        return settings if X is None else {**settings, "X": self._rows_of_fit(X)}
+
+    def _rows_of_fit(self, X: Any) -> Table:
+        """Read the rows given to fit as for a prediction, and refuse rows that have other scores."""
+        table = self._read(X)
+        scores = self._raw_scores_of(table)
+        if scores.shape != self.raw_scores_.shape or not np.allclose(
+            scores, self.raw_scores_, rtol=1e-6, atol=1e-6 * np.ptp(self.raw_scores_)
+        ):
+            raise ValueError(
+                "X: these are not the rows given to fit, or not in that order. Pass the same rows, in the same order."
+            )
+        return table
 
     def cost_curve(self, X: Any, y: Any, **settings: Any) -> CostCurve:
         """Cross-validate this estimator for values of mu or hard budgets; it is not changed and need not be fitted.
@@ -416,6 +427,7 @@ class GRBBModel(SavedModel):
         ----------
         fetch : mapping from source to callable
             See :class:`grbb_ext.ondemand.OnDemandPredictor`. Categories come by name, as in the frame given to fit.
+            Prices are those of the fit.
         **settings
             Passed to :class:`grbb_ext.ondemand.OnDemandPredictor`.
 
@@ -425,7 +437,7 @@ class GRBBModel(SavedModel):
             Its results have ``predictions`` and, for classes, ``probabilities``.
         """
         check_is_fitted(self, "booster_")
-        if self.feature_costs is None:
+        if self.feature_costs is None and self.ledger_ is None:
             raise ValueError("on_demand needs to know which feature needs which source: pass feature_costs= and fit.")
         early_exit, side = settings.get("early_exit"), "decision_threshold" in settings
         if self._task == "regression" and early_exit is not None and not (early_exit == "decision" and side):
@@ -433,7 +445,7 @@ class GRBBModel(SavedModel):
                 "early_exit stops where the class is certain or probable. Leave it out for regression, or pass "
                 "early_exit='decision' and the decision_threshold= whose side is asked for."
             )
-        costs = self._bind_costs()
+        costs = self._bind_costs() if self.ledger_ is None else self.ledger_.costs
         known = {costs.features[j]: names for j, names in self._schema.categories.items()}
         settings = {"categories": known, "classes": getattr(self, "classes_", None)} | settings
         return OnDemandPredictor(self.forest_, costs, fetch, **settings)

@@ -229,7 +229,7 @@ def cost_curve(
         fit_in_folds(clone(shared).set_params(**setting), folds, data, classes, work, n_jobs)
         for setting in progress(settings, total=len(settings), description="cost curve", verbose=verbose)
     ]
-    trained = {"estimator": model, "n_rounds_name": "estimator__n_estimators"}
+    trained = {"estimator": model, "n_rounds_name": "estimator__n_estimators", "weighted": sample_weight is not None}
     return _curve(settings, fits, own_mu=float(model.mu), score_name=score_name, **trained)
 
 

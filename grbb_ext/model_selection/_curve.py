@@ -80,6 +80,8 @@ class CostCurve:
         Its parameter for the number of rounds.
     models : tuple, default=()
         What a training function returned, one for each setting.
+    weighted : bool, default=False
+        Whether rows had weights in training, which :meth:`fit_best` then needs, too.
 
     Examples
     --------
@@ -107,6 +109,7 @@ class CostCurve:
     estimator: Any = field(default=None, repr=False)
     n_rounds_name: str = "n_estimators"
     models: tuple[Any, ...] = field(default=(), repr=False)
+    weighted: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -271,7 +274,7 @@ class CostCurve:
         budget : float or None
             The most that the model may cost; None is the estimator's own budget, if it has one.
         **fit_params
-            Passed to ``fit``.
+            Passed to ``fit``; `sample_weight` is required where :func:`cost_curve` was given one.
 
         Returns
         -------
@@ -282,6 +285,11 @@ class CostCurve:
             raise ValueError(
                 "The curve has no estimator to train: make it with cost_curve(estimator, X, y). With a training "
                 "function, best_under(budget).model is the model."
+            )
+        if self.weighted and "sample_weight" not in fit_params:
+            raise ValueError(
+                "The curve was made with weights of rows: pass sample_weight= as to cost_curve, or sample_weight=None "
+                "to train without."
             )
         best = self.best_under(budget)
         limits = [limit for limit in (budget, best.budget, self.estimator.budget) if limit is not None]

@@ -184,6 +184,30 @@ def by_name(given: Any, name: str) -> dict[Any, Any]:
     return {column: given[column] for column in column_names(given, name) or given.columns}
 
 
+def check_order(given: Any, ids: NDArray[Any], what: str) -> None:
+    """Refuse values whose index, that of pandas, holds the row ids in another order; other indices say nothing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_order(pd.Series([1.0, 2.0], index=[7, 3]), np.array([3, 7]), "it returned")
+    Traceback (most recent call last):
+    ...
+    ValueError: it returned rows whose index has the ids in another order than asked for. Put them in that order, such
+    as frame.loc[ids], or leave the index out by to_numpy() if they are.
+    """
+    for values in given.values() if isinstance(given, Mapping) else (given,):
+        index = getattr(values, "index", None)
+        if index is None or callable(index) or len(index) != len(ids):  # lists have a method of this name
+            continue
+        labels, asked = np.asarray(index).tolist(), ids.tolist()
+        if labels != asked and set(labels) == set(asked):
+            raise ValueError(
+                f"{what} rows whose index has the ids in another order than asked for. Put them in that order, such "
+                "as frame.loc[ids], or leave the index out by to_numpy() if they are."
+            )
+
+
 class Users(NamedTuple):
     """The features that need a source: those that need no other, and the positions of all by name."""
 
@@ -287,6 +311,7 @@ class Batch:
         try:
             returned = self.fetch[name](self.ids[rows])
             self.fetched[:, source][self.at(rows)] = True  # what was delivered is paid, usable or not
+            check_order(returned, self.ids[rows], "it returned")
             self._store(as_columns(returned, users.own), users.features, rows)
         except Exception as error:
             self._fail(error, name, f"Source {name!r}", rows)

@@ -14,7 +14,16 @@ from grbb_ext._options import one_of, positive_int
 from grbb_ext._progress import progress
 from grbb_ext.costs import FeatureCosts, shorten, unknown_name
 from grbb_ext.forest import Forest, filled
-from grbb_ext.ondemand._batch import Batch, Derive, Fetch, FetchError, OnDemandResult, by_name, users_of_sources
+from grbb_ext.ondemand._batch import (
+    Batch,
+    Derive,
+    Fetch,
+    FetchError,
+    OnDemandResult,
+    by_name,
+    check_order,
+    users_of_sources,
+)
 from grbb_ext.ondemand._evaluation import Evaluation
 from grbb_ext.table import Schema, Unseen, column_names, is_frame, read_column, read_table
 
@@ -167,7 +176,8 @@ class OnDemandPredictor:
             Row ids, each once: numbers or text that the sources accept.
         free : mapping, frame or array-like of shape (N, d), default=None
             Features that need no source: columns by name, or rows with all columns of the model, as for its
-            prediction, of which only the free ones are read. Not needed where the forest uses none.
+            prediction, of which only the free ones are read, in the order of `rows`. Not needed where the forest uses
+            none.
 
         Returns
         -------
@@ -213,7 +223,7 @@ class OnDemandPredictor:
             raise ValueError(f"rows must be one-dimensional (row ids), got shape {ids.shape}.")
         if len(set(ids.tolist())) != ids.size:
             raise ValueError("rows names a row twice, and a source would be paid twice for it. Pass each row id once.")
-        given = self._read_free(free, ids.size)
+        given = self._read_free(free, ids)
         budget = self._read_budget(ids.size)
         for start in range(0, max(ids.size, 1), self.batch_size):
             part = slice(start, start + self.batch_size)
@@ -267,13 +277,14 @@ class OnDemandPredictor:
         if absent:
             raise ValueError(f"The forest needs {shorten(absent)}: add a callable for each to fetch=.")
 
-    def _read_free(self, free: Any, n: int) -> dict[int, NDArray[np.float64]]:
+    def _read_free(self, free: Any, ids: NDArray[Any]) -> dict[int, NDArray[np.float64]]:
         """Return the features that need no source, by position."""
-        names = [self.costs.features[j] for j in self._free]
+        n, names = ids.size, [self.costs.features[j] for j in self._free]
         if not self._read or (free is None and not names):
             return {}
         if free is None:
             raise ValueError(f"The forest uses {shorten(names)}, which need no source: pass them as free=.")
+        check_order(free, ids, "free has")
         # Labels that are numbers are no names: such a frame is read by position, as in fit.
         has_names = isinstance(free, Mapping) or (is_frame(free, "free") and column_names(free, "free"))
         given = by_name(free, "free") if has_names else {}

@@ -202,7 +202,7 @@ class PropagationDisplay(Display):
             Drawn.
         """
         check_is_fitted(estimator)
-        rows = None if X is None else estimator.read_rows(X)
+        rows = None if X is None else estimator._rows_of_fit(X)
         return cls.from_objective(estimator.objective_, rows, **keywords)
 
     def plot(self, ax: Any = None, *, cmap: Any = None, **keywords: Any) -> PropagationDisplay:

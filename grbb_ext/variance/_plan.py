@@ -81,14 +81,15 @@ class LabelPlan(Shown):
         """Return what none, a quarter, half, all and the recommended number of labels bring."""
         k = self.curves[0].rows.size
         counts = sorted({0, -(-k // 4), -(-k // 2), self.n_labels, k})
-        names = [
-            "forecast variance" if curve.feature_budget is None else f"at budget {curve.feature_budget:g}"
-            for curve in self.curves
-        ]
         lines = [
             (str(n), f"{n * self.price:g}", *(f"{curve.variance[n]:.3g}" for curve in self.curves)) for n in counts
         ]
-        return ("more labels", "price", *names), lines, self.recommendation
+        return ("more labels", "price", *self._names("forecast variance")), lines, self.recommendation
+
+    def _names(self, alone: str) -> list[str]:
+        """Return the name of each curve; `alone` for one without a feature budget that is the only one."""
+        unlimited = alone if len(self.curves) == 1 else "no budget"
+        return [unlimited if c.feature_budget is None else f"budget {c.feature_budget:g}" for c in self.curves]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw variance against the number of labels, one line for each feature budget.
@@ -104,8 +105,7 @@ class LabelPlan(Shown):
             The axes.
         """
         ax = new_axes(6, 4) if ax is None else ax
-        for i, curve in enumerate(self.curves):
-            name = "forecast" if curve.feature_budget is None else f"budget {curve.feature_budget:g}"
+        for i, (curve, name) in enumerate(zip(self.curves, self._names("forecast"), strict=True)):
             (line,) = ax.plot(
                 # Later lines are thinner and broken, so that one beneath them is seen.
                 curve.n_labels,

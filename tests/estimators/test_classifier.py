@@ -174,6 +174,17 @@ def test_variance_and_suggestions_are_those_of_the_functions(classifier, moons):
     np.testing.assert_array_equal(model.suggest_labels(3, strategy="uncertainty").rows, expected)
 
 
+def test_other_rows_than_those_of_fit_are_refused(classifier, moons):
+    X, _, y = moons
+    model = GRBBClassifier(classifier()).fit(X, y)
+    np.testing.assert_array_equal(model.suggest_labels(3, X=X.tolist()).rows, model.suggest_labels(3, X=X).rows)
+    for rows in (X[::-1], X[:100], X + 1.0):
+        with pytest.raises(ValueError, match="not the rows given to fit"):
+            model.suggest_labels(3, X=rows)
+        with pytest.raises(ValueError, match="not the rows given to fit"):
+            model.plan_labels(3, 1.0, X=rows)
+
+
 def test_importances_add_up_to_one(classifier, library, moons):
     X, _, y = moons
     kind = "total_gain" if library == "xgboost" else "gain"

@@ -77,6 +77,8 @@ def test_on_demand(classifier, lab):
     result = predictor.predict(np.arange(300), free=X)
     np.testing.assert_array_equal(result.raw_scores, model.decision_function(X))
     np.testing.assert_array_equal(result.spent, predictor.costs.per_row(model.forest_, X))
+    model.set_params(feature_costs=np.full(4, 50.0))  # for the next fit
+    np.testing.assert_array_equal(model.on_demand(fetch, verbose=False).predict(np.arange(300), X).spent, result.spent)
     with pytest.raises(ValueError, match="feature_costs="):
         GRBBClassifier(classifier()).fit(X, y).on_demand(fetch)
 

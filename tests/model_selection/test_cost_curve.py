@@ -175,6 +175,11 @@ def test_groups_and_weights_reach_the_fits():
     for f, (train, test) in enumerate(SemiSupervisedSplit(3).split(X, Y, groups)):
         fitted = clone(shared).fit(X[train], Y[train], sample_weight=weight[train])
         assert_allclose(curve.score[f, 0, -1], accuracy_score(Y[test], fitted.predict(X[test])))
+    with pytest.raises(ValueError, match="sample_weight="):
+        curve.select(mus=[0.0]).fit_best(X, Y, None)
+    fitted = curve.fit_best(X, Y, None, sample_weight=weight)
+    assert_array_equal(fitted.objective_.sample_weight_, weight)
+    assert curve.fit_best(X, Y, None, sample_weight=None).objective_.sample_weight_ is None
 
 
 @pytest.mark.parametrize(

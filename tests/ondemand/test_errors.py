@@ -87,6 +87,26 @@ def test_forms_of_free_features(form):
     np.testing.assert_array_equal(make().predict(IDS, form).raw_scores, EXPECTED)
 
 
+def in_table_order(rows):
+    """As of a database: WHERE id IN (...)."""
+    return pd.Series(CHOL, name="chol").to_frame().loc[sorted(rows)]
+
+
+def test_an_index_with_the_ids_in_another_order_is_refused():
+    np.testing.assert_array_equal(make({"chol": in_table_order}).predict(IDS, AGE).raw_scores, EXPECTED)
+    turned, age = IDS[::-1], {"age": AGE["age"][::-1]}
+    for answer in (in_table_order, lambda rows: {"chol": in_table_order(rows)["chol"]}):
+        with pytest.raises(FetchError, match="another order than asked for"):
+            make({"chol": answer}).predict(turned, age)
+    by_id = make({"chol": lambda rows: in_table_order(rows).loc[rows]})
+    np.testing.assert_array_equal(by_id.predict(turned, age).raw_scores, EXPECTED[::-1])
+    free = pd.DataFrame(AGE, index=IDS)
+    for form in (free, {"age": free["age"]}):
+        with pytest.raises(ValueError, match="free has rows whose index"):
+            by_id.predict(turned, form)
+    np.testing.assert_array_equal(by_id.predict(turned, free.loc[turned]).raw_scores, EXPECTED[::-1])
+
+
 def raising(rows):
     if "p2" in rows:
         raise ConnectionError("the laboratory is closed")

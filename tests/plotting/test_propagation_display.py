@@ -138,6 +138,8 @@ def test_from_estimator():
     model.fit(X, Y)
     display = PropagationDisplay.from_estimator(model, X)
     assert_allclose(display.value, model.objective_.targets_, atol=1e-6)
+    with pytest.raises(ValueError, match="not the rows given to fit"):
+        PropagationDisplay.from_estimator(model, X[::-1])
     variance = VarianceDisplay.from_estimator(model, lam=1.0)
     expected = VarianceDisplay.from_objective(model.objective_, model.raw_scores_, lam=1.0)
     assert_array_equal(variance.variance, expected.variance)

@@ -1,4 +1,5 @@
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -71,6 +72,9 @@ def test_no_limit_is_the_last_feature_budget(problem):
     obj, H, _ = problem
     plan = plan_labels(obj, {None: 2 * H, 10.0: H}, 5, price=1.0, lam=1.0)
     assert [curve.feature_budget for curve in plan.curves] == [10.0, None]
+    names = [text.get_text() for text in plan.plot().get_legend().get_texts()]
+    assert names[:2] == list(plan._table()[0][2:]) == ["budget 10", "no budget"]
+    plt.close("all")
 
 
 def test_scores_that_no_label_would_move(problem):
@@ -118,8 +122,6 @@ def test_fewer_labels_are_measured_with_the_kernel_of_all():
 
 
 def test_plot_draws_forecast_and_recommendation(problem):
-    import matplotlib.pyplot as plt
-
     obj, H, truth = problem
     plan = plan_labels(obj, {1.0: H, 2.0: H}, 5, price=3.0, lam=1.0, train=lambda o, b: (H, H), y_valid=truth)
     ax = plan.plot()
