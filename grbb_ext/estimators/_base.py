@@ -370,7 +370,7 @@ class GRBBModel(SavedModel):
         table = self._read(X)
         scores = self._raw_scores_of(table)
         if scores.shape != self.raw_scores_.shape or not np.allclose(
-            scores, self.raw_scores_, rtol=1e-6, atol=1e-6 * np.ptp(self.raw_scores_)
+            scores, self.raw_scores_, rtol=0.0, atol=1e-6 * np.ptp(self.raw_scores_)
         ):
             raise ValueError(
                 "X: these are not the rows given to fit, or not in that order. Pass the same rows, in the same order."
