@@ -35,7 +35,7 @@ OBJECTIVES = {"logistic": "binary:logistic", "softmax": "multi:softprob", "squar
 
 
 def check_booster(params: Mapping[str, Any]) -> None:
-    """Refuse what belongs to LightGBM, and other boosters than trees.
+    """Refuse what belongs to LightGBM, weights of classes, and other boosters than trees.
 
     Examples
     --------
@@ -49,6 +49,27 @@ def check_booster(params: Mapping[str, Any]) -> None:
         raise ValueError(f"{theirs[0]} is a parameter of LightGBM, and train() is for XGBoost: use train_lightgbm().")
     if params.get("booster", "gbtree") != "gbtree":
         raise ValueError(f"booster={params['booster']!r} is not tested on several machines: use 'gbtree'.")
+    check_weights(params)
+
+
+# Parameters of both libraries that weigh classes, with their aliases and the values that change nothing.
+_WEIGHTS = {
+    "class_weight": None,
+    "scale_pos_weight": 1,
+    "is_unbalance": False,
+    "unbalance": False,
+    "unbalanced_sets": False,
+}
+
+
+def check_weights(params: Mapping[str, Any]) -> None:
+    """Refuse weights of classes among the parameters: boosters look for them in labels, and get targets."""
+    for name, neutral in _WEIGHTS.items():
+        if params.get(name) not in (None, neutral):
+            raise ValueError(
+                f"{name} weighs rows by hard labels, and the booster gets targets: take it out of params, and pass "
+                "class_weight= (sample_weight= for regression)."
+            )
 
 
 def complete_params(params: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
