@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import distributed
 import numpy as np
+from xgboost import Booster
 from xgboost import dask as xgb_dask
 
 from grbb_ext._progress import timed
@@ -152,7 +153,9 @@ def train(
     objective, labels, seconds = prepared.objective, prepared.labels, prepared.info["seconds"]
     kept = [] if objective is None else list(objective.rows.values())
     try:
-        full = complete_params(params, labels)
+        if xgb_model is not None and not isinstance(xgb_model, Booster):
+            xgb_model = Booster(model_file=xgb_model)
+        full = complete_params(params, labels, xgb_model)
         layout = {"enable_categorical": enable_categorical}
         sets = []
         if evals:
