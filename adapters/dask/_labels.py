@@ -119,6 +119,28 @@ def metric_name(asked: str, labels: Labels) -> str:
     return known.get(asked, asked)
 
 
+# XGBoost's metrics that look at the order of rows.
+_OF_ORDER = {"ams", "auc", "aucpr", "cox-nloglik", "map", "ndcg", "pre"}
+
+
+def check_metrics(metrics: Any) -> None:
+    """Refuse XGBoost's metrics that are no means over rows; parameters hold one or several.
+
+    Examples
+    --------
+    >>> check_metrics(["mape", "auc"])
+    Traceback (most recent call last):
+        ...
+    ValueError: eval_metric='auc' is no mean over rows, and cannot be put together from the workers' parts: take it ...
+    """
+    for metric in [metrics] if isinstance(metrics, str) else metrics or ():
+        if metric.split("@")[0].rstrip("-") in _OF_ORDER:
+            raise ValueError(
+                f"eval_metric={metric!r} is no mean over rows, and cannot be put together from the workers' parts: "
+                "take it out of params, and compute it from predict()."
+            )
+
+
 def evaluation_fields(parts: Parts, y: Any, labels: Labels) -> dict[str, Any]:
     """Return labels and weights of an evaluation set as XGBoost takes them: rows without a label weigh 0."""
     blocks = parts.map(_evaluated, parts.align(y, "y of an evaluation set"), labels=labels)

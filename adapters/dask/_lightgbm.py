@@ -12,7 +12,7 @@ import distributed
 from grbb_ext._progress import timed
 from grbb_ext.adapters.dask._lost import naming_the_lost
 from grbb_ext.adapters.dask._model import Model, connected
-from grbb_ext.adapters.dask._prepare import prepare, read_recipe
+from grbb_ext.adapters.dask._prepare import check_weights, prepare, read_recipe
 from grbb_ext.adapters.dask._rows import release_rows
 from grbb_ext.rules import Targets
 
@@ -73,6 +73,13 @@ def train_lightgbm(
         raise ImportError("train_lightgbm needs LightGBM: pip install 'grbb_ext[dask,lightgbm]'.") from error
     if costs is not None or any(name.startswith("cegb_") for name in params):
         raise ValueError(f"costs are not for LightGBM on many machines. {_NO_COSTS}")
+    check_weights(params)
+    for name in {"boosting", "boosting_type", "boost"} & {*params}:
+        if params[name] in ("rf", "random_forest"):
+            raise ValueError(
+                f"{name}={params[name]!r} is not for many machines: the raw scores that predict() reads are sums over "
+                "trees, and a forest needs their mean. Use 'gbdt'."
+            )
     recipe = read_recipe(graph, settings)
     if not isinstance(recipe.rule, Targets) or recipe.rule.lam > 0 or not recipe.rule.newton:
         raise ValueError(

@@ -103,6 +103,8 @@ def predict(
     if regression:
         raise ValueError("kind='probability' is for classification.")
     n_classes = 2 if margin.ndim == 1 else margin.shape[1]
+    if known is not None and len(known) != n_classes:
+        raise ValueError(f"classes= has {len(known)} classes, but the model has {n_classes}: pass all, in order.")
     probability = margin.map_blocks(
         class_probabilities,
         new_axis=1 if margin.ndim == 1 else None,
@@ -118,10 +120,22 @@ def predict(
 
 def _classes(model: Any, booster: Any, classes: ArrayLike | None) -> tuple[NDArray[Any] | None, bool]:
     """Return the classes, where they are known, and whether the model is a regression."""
-    if classes is not None:
-        return np.asarray(classes), False
-    if isinstance(model, dict):
-        return model["classes"], model["classes"] is None
+    whole = isinstance(model, dict)
+    known, regression = (model["classes"], model["classes"] is None) if whole else own_classes(booster)
+    if classes is None:
+        return known, regression
+    given = np.asarray(classes)
+    if whole and regression:
+        raise ValueError("The model is a regression, and classes= is for classification: leave it out.")
+    if known is not None and known.tolist() != given.tolist():
+        raise ValueError(
+            f"classes= are {given.tolist()}, but the model has the classes {known.tolist()}: leave classes= out."
+        )
+    return given, False
+
+
+def own_classes(booster: Any) -> tuple[NDArray[Any] | None, bool]:
+    """Return the classes that a bare booster names, if any, and whether it is a regression."""
     if isinstance(booster, Booster):
         named = booster.attr(_CLASSES)
         squared = "squarederror" in json.loads(booster.save_config())["learner"]["objective"]["name"]
@@ -130,9 +144,11 @@ def _classes(model: Any, booster: Any, classes: ArrayLike | None) -> tuple[NDArr
 
 
 def _lightgbm_margins(booster: Any, X: Any) -> Any:
-    columns, names = list(map(str, getattr(X, "columns", ()))), booster.feature_name()
-    if columns != names and sorted(columns) == sorted(names):  # which LightGBM does not look at
-        raise ValueError(f"The columns of X are in another order than those of the model: pass X[{names[:4]}...].")
+    # LightGBM does not look at names, writes blanks as underscores, and numbers the columns of an array.
+    columns, names = [str(name).replace(" ", "_") for name in getattr(X, "columns", ())], booster.feature_name()
+    if columns and columns != names and names != [f"Column_{j}" for j in range(len(columns))]:
+        found = "in another order than" if sorted(columns) == sorted(names) else "not"
+        raise ValueError(f"The columns of X are {found} those of the model: pass X[{names[:4]}...].")
     if hasattr(X, "map_partitions"):
         return X.map_partitions(lambda piece: _margins(booster, piece), meta=(None, np.float64))
     return X.map_blocks(lambda piece: _margins(booster, piece), drop_axis=1, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from operator import itemgetter
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import distributed
+import numpy as np
+from xgboost import Booster
 from xgboost import dask as xgb_dask
 
 from grbb_ext._progress import timed
 from grbb_ext.adapters.dask._labels import collect_labels
-from grbb_ext.adapters.dask._model import Model
+from grbb_ext.adapters.dask._model import Model, own_classes
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._operators import spread_by_anchors, spread_by_graph
 from grbb_ext.adapters.dask._parts import Parts, read_parts, stacked
@@ -35,7 +38,7 @@ OBJECTIVES = {"logistic": "binary:logistic", "softmax": "multi:softprob", "squar
 
 
 def check_booster(params: Mapping[str, Any]) -> None:
-    """Refuse what belongs to LightGBM, and other boosters than trees.
+    """Refuse what belongs to LightGBM, weights of classes, and other boosters than trees.
 
     Examples
     --------
@@ -49,10 +52,33 @@ def check_booster(params: Mapping[str, Any]) -> None:
         raise ValueError(f"{theirs[0]} is a parameter of LightGBM, and train() is for XGBoost: use train_lightgbm().")
     if params.get("booster", "gbtree") != "gbtree":
         raise ValueError(f"booster={params['booster']!r} is not tested on several machines: use 'gbtree'.")
+    check_weights(params)
 
 
-def complete_params(params: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
+# Parameters of both libraries that weigh classes, with their aliases and the values that change nothing.
+_WEIGHTS = {
+    "class_weight": None,
+    "scale_pos_weight": 1,
+    "is_unbalance": False,
+    "unbalance": False,
+    "unbalanced_sets": False,
+}
+
+
+def check_weights(params: Mapping[str, Any]) -> None:
+    """Refuse weights of classes among the parameters: boosters look for them in labels, and get targets."""
+    for name, neutral in _WEIGHTS.items():
+        if params.get(name) not in (None, neutral):
+            raise ValueError(
+                f"{name} weighs rows by hard labels, and the booster gets targets: take it out of params, and pass "
+                "class_weight= (sample_weight= for regression)."
+            )
+
+
+def complete_params(params: Mapping[str, Any], labels: Labels, before: Booster | None = None) -> dict[str, Any]:
     """Return the parameters with the loss, a start at 0 and the number of classes; refuse others.
+
+    Where training continues from the booster `before`, the start is that of the booster.
 
     Examples
     --------
@@ -70,11 +96,42 @@ def complete_params(params: Mapping[str, Any], labels: Labels) -> dict[str, Any]
             f"num_class={params['num_class']}, but y has {max(n_outputs, 2)} classes: take it out of params."
         )
     # For two classes the start is a probability.
-    start = 0.5 if objective == "binary:logistic" else 0.0
-    defaults = {"objective": objective, "base_score": start, "disable_default_eval_metric": 1}
+    logistic = objective == "binary:logistic"
+    defaults = {"objective": objective, "base_score": 0.5 if logistic else 0.0, "disable_default_eval_metric": 1}
+    asked = params.get("base_score")
+    if before is not None:
+        if asked is not None:
+            raise ValueError("base_score would take the place of that of xgb_model: take it out of params.")
+        _check_continued(before, objective, labels)
+        del defaults["base_score"]
+    elif logistic and asked is not None:
+        starts = np.asarray(asked.strip("[]") if isinstance(asked, str) else asked, dtype=float)
+        if not ((starts > 0) & (starts < 1)).all():
+            raise ValueError(
+                f"base_score={asked!r}, but with 'binary:logistic' it is a probability between 0 and 1: set it to 0.5, "
+                "which is a raw score of 0, or take it out of params."
+            )
     if n_outputs > 1:
         defaults["num_class"] = n_outputs
     return {**params, **defaults, **params}
+
+
+def _check_continued(before: Booster, objective: str, labels: Labels) -> None:
+    """Refuse a booster of other classes, and one whose base_score the objective would read in another way."""
+    known, _ = own_classes(before)
+    classes = None if labels.classes is None else labels.classes.tolist()
+    if known is not None and known.tolist() != classes:
+        raise ValueError(
+            f"xgb_model has the classes {known.tolist()}, but y has {classes or 'numbers'}: continue with the same "
+            "classes, in classes= where y misses some, or train anew."
+        )
+    named = json.loads(before.save_config())["learner"]["objective"]["name"]
+    if named != objective and "binary:logistic" in (named, objective):
+        raise ValueError(
+            f"xgb_model has the objective {named!r}, and the loss here is {objective!r}, which reads its base_score in "
+            "another way. For the same raw scores, set both in xgb_model first: xgb_model.set_param({'objective': "
+            f"{objective!r}, 'base_score': ...}}), for 'binary:logistic' a probability (0.5 for a score of 0)."
+        )
 
 
 _LOG = logging.getLogger("grbb_ext")

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import distributed
 import numpy as np
+from xgboost import Booster
 from xgboost import dask as xgb_dask
 
 from grbb_ext._progress import timed
-from grbb_ext.adapters.dask._labels import evaluation_fields, metric_name
+from grbb_ext.adapters.dask._labels import check_metrics, evaluation_fields, metric_name
 from grbb_ext.adapters.dask._lost import TrackerApart, holders_of, naming_the_lost
 from grbb_ext.adapters.dask._model import Model, connected, name_classes
 from grbb_ext.adapters.dask._objective import CostedTraining
@@ -152,11 +153,13 @@ def train(
     objective, labels, seconds = prepared.objective, prepared.labels, prepared.info["seconds"]
     kept = [] if objective is None else list(objective.rows.values())
     try:
-        full = complete_params(params, labels)
+        if xgb_model is not None and not isinstance(xgb_model, Booster):
+            xgb_model = Booster(model_file=xgb_model)
+        full = complete_params(params, labels, xgb_model)
         layout = {"enable_categorical": enable_categorical}
         sets = []
-        if evals and "eval_metric" not in full:
-            full["eval_metric"] = metric_name(eval_metric, labels)
+        if evals:
+            check_metrics(full.setdefault("eval_metric", metric_name(eval_metric, labels)))
         with naming_the_lost(client, workers), timed(seconds, "matrix"):
             dtrain = quantile_matrix(client, prepared.data, full, **layout)
             for X_of_set, y_of_set, name in evals:

@@ -173,7 +173,7 @@ def add_link(booster: lgb.Booster, obj: GRBBObjective | None = None) -> lgb.Boos
     True
     """
     header, names, trees = booster.model_to_string(num_iteration=-1).partition("\nfeature_names=")
-    soft = header.endswith("\nobjective=cross_entropy")
+    soft = "objective=cross_entropy" in header.split("\n")  # not always the last line: forests have one more
     if "\nobjective=" in header and not soft:
         raise ValueError("The booster names an objective already, so its predictions have a link. Use it as it is.")
     if obj is None and not soft:
@@ -184,7 +184,7 @@ def add_link(booster: lgb.Booster, obj: GRBBObjective | None = None) -> lgb.Boos
             "the objective that it was trained with."
         )
     name = _OBJECTIVES["logistic" if obj is None else obj.loss_.name].format(booster.num_model_per_iteration())
-    header = header.removesuffix("\nobjective=cross_entropy")
+    header = header.replace("\nobjective=cross_entropy", "")
     # Converters read the parameters instead, in the file or of the object.
     trained_with = "cross_entropy" if soft else "custom"
     trees = trees.replace(f"\n[objective: {trained_with}]\n", f"\n[objective: {name.split()[0]}]\n")

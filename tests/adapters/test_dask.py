@@ -337,6 +337,16 @@ REFUSED = {
     "objective": ({"params": {"objective": "reg:squarederror"}}, "take it out of params"),
     "dart": ({"params": {"booster": "dart"}}, "use 'gbtree'"),
     "num_class": ({"params": {"num_class": 5}}, "num_class=5"),
+    "scale_pos_weight": ({"params": {"scale_pos_weight": 3.0}}, "pass class_weight="),
+    "base_score 0": ({"params": {"base_score": 0}}, "a probability between 0 and 1: set it to 0.5"),
+    "base_score 1": ({"params": {"base_score": "1"}, "rule": "corrected"}, "set it to 0.5"),
+    "metrics in params": (
+        {
+            "params": {"eval_metric": ["error@0.7", "auc"]},
+            "evals": [(da.zeros((300, 5)), np.arange(300) % 2, "all")],
+        },
+        "eval_metric='auc' is no mean over rows",
+    ),
     "ids without a graph": ({"row_ids": np.arange(300), "graph": "knn"}, "pass a graph"),
     "lam with anchors": ({"graph": "anchors", "lam": 1.0, "rule": "corrected"}, "lam > 0 needs the graph of all rows"),
     "lam with a sample": ({"graph": RefinedGraph(max_nodes=100), "lam": 1.0}, "lam > 0 needs the graph of all rows"),
@@ -371,6 +381,54 @@ def test_unknown_settings_and_other_kinds_of_data_are_refused(client):
         train(client, PARAMS, array(X, 300), y, guard=False)
     with pytest.raises(TypeError, match="must be a dask Array or DataFrame"):
         train(client, PARAMS, X, y)
+
+
+def test_continued_training_starts_from_the_scores_of_the_model(client, tmp_path):
+    X, y, truth, W = problem()
+    values = np.where(y >= 0, X[:, 0] + 50, np.nan)
+    before = xgb.train({"objective": "reg:squarederror", **PARAMS}, xgb.DMatrix(X, X[:, 0] + 50), 3)
+    settings = {"graph": W, "num_boost_round": 1}
+    one = train(client, {"eta": 0.0}, array(X, 150, 150), values, loss="squared_error", xgb_model=before, **settings)
+    assert_allclose(margins(one, X), margins(before, X), rtol=0, atol=1e-5)
+    before = xgb.train({"objective": "binary:logistic", **PARAMS}, xgb.DMatrix(X, truth * (X[:, 0] > 0)), 3)
+    before.save_model(tmp_path / "model.json")
+    one = train(client, {"eta": 0.0}, array(X, 150, 150), y, xgb_model=tmp_path / "model.json", **settings)
+    assert_allclose(margins(one, X), margins(before, X), rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="take the place of that of xgb_model"):
+        train(client, {"base_score": 0.5}, array(X, 150, 150), y, xgb_model=before, **settings)
+    # A base_score of 0 is no probability.
+    obj = grbb_objective(None, y, graph=W)
+    raw = xgb.train({"base_score": 0, **PARAMS}, xgb.DMatrix(X), 3, obj=obj)
+    with pytest.raises(ValueError, match=r"xgb_model\.set_param\(\{'objective': 'binary:logistic', 'base_score'"):
+        train(client, {"eta": 0.0}, array(X, 150, 150), y, xgb_model=raw, **settings)
+    expected = margins(raw, X)
+    raw.set_param({"objective": "binary:logistic", "base_score": 0.5})
+    one = train(client, {"eta": 0.0}, array(X, 150, 150), y, xgb_model=raw, **settings)
+    assert_allclose(margins(one, X), expected, rtol=0, atol=1e-5)
+
+
+def test_classes_that_are_not_those_of_the_model_are_refused(client):
+    X, y, _, W = problem()
+    rows, settings = array(X, 150, 150), {"graph": W, "num_boost_round": 1}
+    model = train(client, PARAMS, rows, y, **settings)
+    again = train(client, PARAMS, rows, y, xgb_model=model["booster"], **settings)
+    assert again["booster"].num_boosted_rounds() == 2
+    named = np.array(["no", "yes", None], dtype=object)[y]
+    with pytest.raises(ValueError, match=r"xgb_model has the classes \[0, 1\], but y has \['no', 'yes'\]"):
+        train(client, PARAMS, rows, named, xgb_model=model["booster"], **settings)
+    with pytest.raises(ValueError, match=r"xgb_model has the classes \[0, 1\], but y has numbers"):
+        train(client, PARAMS, rows, X[:, 0], loss="squared_error", xgb_model=model["booster"], **settings)
+    for known in (model, model["booster"]):
+        with pytest.raises(ValueError, match="but the model has the classes"):
+            predict(client, known, rows, classes=["no", "yes"])
+        assert (predict(client, known, rows, classes=[0, 1]).compute() == predict(client, model, rows).compute()).all()
+    values = train(client, PARAMS, rows, X[:, 0], loss="squared_error", **settings)
+    with pytest.raises(ValueError, match="The model is a regression"):
+        predict(client, values, rows, classes=[0, 1])
+    values["booster"].set_attr(grbb_ext_classes=None)
+    for classes in (["no"], ["no", "perhaps", "yes"]):
+        with pytest.raises(ValueError, match="but the model has 2: pass all"):
+            predict(client, values["booster"], rows, classes=classes)
 
 
 class Dies(xgb.callback.TrainingCallback):

@@ -333,6 +333,20 @@ class TestLightGBM:
         )
         with pytest.raises(ValueError, match="does not say what its classes are"):
             predict(client, loaded, X)
+        with pytest.raises(ValueError, match=r"classes= has 3 classes, but the model has 2"):
+            predict(client, loaded, X, classes=["high", "low", "middle"])
+        if kind == "frame":
+            with pytest.raises(ValueError, match=r"The columns of X are not those of the model: pass X\["):
+                predict(client, loaded, rows.rename(columns={"a": "z"}), kind="margin")
+        else:  # has no names
+            assert_allclose(predict(client, loaded, rows, kind="probability").compute(), probability)
+
+    def test_names_with_blanks(self, client):
+        frame, _ = table()
+        rows = dd.from_pandas(frame[list("abd")].rename(columns={"a": "the a"}), npartitions=3)
+        model = train_lightgbm(client, OF_LIGHTGBM, rows, frame["y"].to_numpy(), num_boost_round=3)
+        probability = predict(client, model["booster"], rows, kind="probability").compute()
+        assert_allclose(model["booster"].predict(rows.compute()), probability[:, 1], rtol=0, atol=1e-12)
 
     def test_categories_and_weights(self, client, parquet):
         frame, truth = table()
@@ -368,6 +382,10 @@ class TestLightGBM:
             ({"rule": "corrected"}, "takes fixed targets"),
             ({"params": {"objective": "binary"}}, "the loss is 'cross_entropy'"),
             ({"params": {"application": "binary"}}, "application='binary', but the loss is 'cross_entropy'"),
+            ({"params": {"scale_pos_weight": 3.0}}, "pass class_weight="),
+            ({"params": {"boosting": "rf"}}, "boosting='rf' is not for many machines"),
+            ({"params": {"unbalance": True}}, "pass class_weight="),
+            ({"params": {"class_weight": "balanced"}}, "pass class_weight="),
             ({"n_classes": 3}, "takes no soft labels"),
         ],
         ids=str,

@@ -106,9 +106,11 @@ def test_a_link_keeps_the_best_round_and_the_ledger():
     assert booster.ledger_ is ledger
 
 
-def test_cross_entropy_becomes_binary(tmp_path):
+@pytest.mark.parametrize("boosting", ["gbdt", "rf"])
+def test_cross_entropy_becomes_binary(tmp_path, boosting):
     X, _, obj = problem("logistic")
-    booster = lgb.train(LGB | {"objective": "cross_entropy"}, lgb.Dataset(X, obj.soft_labels()[0]), 5)
+    params = LGB | {"objective": "cross_entropy", "boosting": boosting, "bagging_fraction": 0.5, "bagging_freq": 1}
+    booster = lgb.train(params, lgb.Dataset(X, obj.soft_labels()[0]), 5)
     before, raw_scores = booster.predict(X), booster.predict(X, raw_score=True)
     add_link(booster).save_model(tmp_path / "model.txt")
     text = (tmp_path / "model.txt").read_text()
