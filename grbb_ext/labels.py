@@ -246,10 +246,9 @@ ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
 def warn_of_another_order(X: Any, y: Any) -> None:
     """Warn where pandas' index says that y has the labels of the rows of X in another order."""
-    of_rows, of_labels = (getattr(one, "iloc", None) is not None and one.index for one in (X, y))
-    if of_rows is False or of_labels is False or len(of_rows) != len(of_labels) or of_rows.equals(of_labels):
+    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or len(X) != len(y) or X.index.equals(y.index):
         return
-    if of_rows.is_unique and of_labels.isin(of_rows).all() and of_labels.is_unique:
+    if X.index.is_unique and y.index.is_unique and y.index.isin(X.index).all():
         warn_caller(
             "y has the index of X, but in another order: rows and labels are paired by their place, as scikit-learn "
             "does. Pass y.loc[X.index] to pair them by the index, or y.to_numpy() if the places are right.",

@@ -110,18 +110,24 @@ def _columns(operator: Propagation, some: slice) -> Float32:
 
 
 def spread_by_anchors(
-    parts: Parts, X_l: Table, objective: WorkerObjective, recipe: Recipe, folder: Path | None, **of_anchors: Any
+    parts: Parts,
+    X_l: Table,
+    objective: WorkerObjective,
+    recipe: Recipe,
+    folder: Path | None,
+    *,
+    n_anchors: int,
+    **threads: Any,
 ) -> tuple[WorkerObjective, int]:
     """Make anchors from a sample, and let the workers find those of their rows.
 
     Each row keeps its anchors and their shares, 8 bytes each; the product with the operator on the anchors is done anew
     on all workers in each round.
 
-    Parameters and results are those of :func:`spread_by_graph`; `X_l` are the labelled rows, and `of_anchors` has
-    `n_anchors` beside `n_jobs` and `verbose`.
+    Parameters and results are those of :func:`spread_by_graph`; `X_l` are the labelled rows.
     """
     nobody = [np.empty(0, dtype=np.intp)] * len(parts.lengths)
-    _, sample = draw_rows(parts, nobody, of_anchors["n_anchors"] * _ROWS_PER_ANCHOR, recipe.random_state)
+    _, sample = draw_rows(parts, nobody, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state)
     anchors = AnchorNodes(
         read_table(sample, schema=parts.schema),
         X_l,
@@ -129,7 +135,8 @@ def spread_by_anchors(
         n_neighbors=recipe.graph.n_neighbors,
         scale=recipe.graph.scale,
         random_state=recipe.random_state,
-        **of_anchors,
+        n_anchors=n_anchors,
+        **threads,
     )
     everywhere = parts.client.scatter(anchors)
     blocks = parts.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere)

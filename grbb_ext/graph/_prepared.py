@@ -210,11 +210,11 @@ class PreparedGraph:
     """
 
     n_rows: int
-    W: Matrix = None
+    W: sp.csr_array | None = None
     spec: KNNGraph | None = None
     table: Table | None = None
     space: DistanceSpace | None = None
-    points: Matrix = None
+    points: Matrix | None = None
     lists: NeighborLists | None = None
     n_jobs: int | None = None
     verbose: bool = False
@@ -226,6 +226,7 @@ class PreparedGraph:
         if not isinstance(self.spec, TableGraph) or sp.issparse(self.points):
             return None
         assert self.table is not None
+        assert self.points is not None
         return self.points if self.points.shape[1] < self.table.numbers.shape[1] else None
 
     def subset(self, rows: NDArray[np.intp]) -> PreparedGraph:

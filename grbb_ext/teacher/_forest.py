@@ -91,7 +91,8 @@ class ForestExpert:
         order = fixed_order(rows, targets)
         X = _columns(rows, space, None if points is None else points[labels.labeled]).astype(np.float32)[order]
         # Trees stop at an impurity of 2e-16, whatever the unit of y. By a power of two every bit stays.
-        unit = 1.0 if labels.classes is not None else 2.0 ** np.floor(np.log2(max(float(targets.std()), 1e-300)))
+        spread = 0.0 if labels.classes is not None else float(targets.std())
+        unit = 2.0 ** np.floor(np.log2(spread)) if spread > 0 else 1.0
         y, n = targets[order] / unit, order.size
         random = np.random.default_rng(random_state)
         # Trees that look for missing values, or read sparse rows, change the filters of warnings, for which threads

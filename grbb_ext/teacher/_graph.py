@@ -149,6 +149,7 @@ class GraphNodes(Nodes):
         """Return Z of all rows, of shape (N, M) in float32, block by block: a node has weight 1 on itself."""
         table, points, n_nodes = prepared.table, prepared.points, nodes.size
         assert table is not None
+        assert points is not None
         number = np.full(prepared.n_rows, -1, dtype=np.int32)
         number[nodes] = np.arange(n_nodes)
 
@@ -404,6 +405,7 @@ def refine(prepared: PreparedGraph, labels: Labels, smooth: Smooth, *, random_st
     hung, learned, plain_targets, held_out = _passes(on_nodes, labels_on_nodes, rows, spec, smooth, random)
     operator, plain = hung.operator, on_nodes.W
     assert isinstance(operator, SmoothPropagation)
+    assert plain is not None
     assert on_nodes.lists is not None
     edges_kept = (plain.sign() * learned.sign()).nnz / max(1, plain.nnz)
     if prepared.lists is None:

@@ -395,9 +395,9 @@ def test_experts_return_probabilities(change):
 
 def test_the_unit_of_y_does_not_stop_the_trees():
     y = np.where(labels_of(TRUTH, 60) >= 0, MOONS[:, 0], np.nan)
-    first, tiny = (
-        grbb_objective(MOONS, unit * y, loss="squared_error", teacher="forest").targets_ / unit
-        for unit in (1.0, 2.0**-60)
-    )
+    settings = {"loss": "squared_error", "teacher": "forest"}
+    first, tiny = (grbb_objective(MOONS, unit * y, **settings).targets_ / unit for unit in (1.0, 2.0**-60))
     assert np.unique(tiny).size > 30
     assert np.corrcoef(first, tiny)[0, 1] > 0.9
+    constant = grbb_objective(MOONS, np.where(np.isnan(y), np.nan, 1e10), **settings).targets_
+    assert_allclose(constant, 1e10)
