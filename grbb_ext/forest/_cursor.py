@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext.forest._forest import Floats, Forest
-from grbb_ext.forest._walk import Stops, as_rows
+from grbb_ext.forest._walk import as_rows
 
 
 class ForestCursor:
@@ -59,7 +59,7 @@ class ForestCursor:
         roots = forest.feature[forest.tree_start[:-1]]
         needed = np.zeros(forest.n_features, dtype=bool)
         needed[roots[roots >= 0]] = True
-        self._stops: Stops | None = Stops(np.broadcast_to(needed, (n_rows, forest.n_features)))
+        self._needed: NDArray[np.bool_] | None = np.broadcast_to(needed, (n_rows, forest.n_features))
         self._stop_tree = forest.n_trees
 
     @property
@@ -70,8 +70,8 @@ class ForestCursor:
     @property
     def finished(self) -> NDArray[np.bool_]:
         """Which rows have reached a leaf in every tree."""
-        if self._stops is not None and self._stop_tree == self.forest.n_trees:
-            return np.asarray(~self._stops.needed.any(axis=1))
+        if self._needed is not None and self._stop_tree == self.forest.n_trees:
+            return np.asarray(~self._needed.any(axis=1))
         return np.asarray(self.finished_trees() == self.forest.n_trees)
 
     def finished_trees(self) -> NDArray[np.intp]:
@@ -92,15 +92,13 @@ class ForestCursor:
         """
         stop = self.forest._tree_range(0, stop_tree)[1]
         values = as_rows(self.forest, X)
-        mask = None if known is None else np.ascontiguousarray(known, dtype=bool)
+        mask = None if known is None else np.asarray(known, dtype=bool)
         for name, array in (("X", values), ("known", mask)):
             if array is not None and array.shape != (self.n_rows, self.forest.n_features):
                 raise ValueError(f"{name} must have shape {(self.n_rows, self.forest.n_features)}, got {array.shape}.")
-        stops = None
         if mask is not None:
             values = np.where(mask, values, values.dtype.type(np.inf))
-            stops = self._stops if self._stops is not None and stop == self._stop_tree else Stops(mask)
-        self._stops = self.forest._kernels.walk(self.forest, values, self.nodes[:stop], 0, stops)
+        self._needed = self.forest._kernels.walk(self.forest, values, self.nodes[:stop], 0, mask)
         self._stop_tree = stop
 
     def needed(self, stop_tree: ArrayLike | None = None) -> NDArray[np.bool_]:
@@ -118,8 +116,8 @@ class ForestCursor:
         ndarray of bool of shape (n_rows, d)
         """
         asked = self.forest.n_trees if stop_tree is None else np.minimum(stop_tree, self.forest.n_trees)
-        if self._stops is not None and bool(np.all(asked == self._stop_tree)):
-            return self._stops.needed.copy(order="F")  # for who buys by columns
+        if self._needed is not None and bool(np.all(asked == self._stop_tree)):
+            return self._needed.copy(order="K")
         return self._stopped(np.ones(self.forest.n_nodes), stop_tree) > 0
 
     def spread(self, stop_tree: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -144,8 +142,8 @@ class ForestCursor:
         other = ForestCursor(self.forest, 0)
         chosen = np.asarray(rows, dtype=np.intp)
         other.nodes = self.nodes.take(chosen, axis=1)
-        stops = self._stops
-        other._stops, other._stop_tree = None if stops is None else stops.take(chosen), self._stop_tree
+        other._needed = None if self._needed is None else self._needed.T.take(chosen, axis=1).T
+        other._stop_tree = self._stop_tree
         return other
 
     def raw_scores(self, *, stop_tree: int | None = None) -> Floats:
@@ -162,7 +160,8 @@ class ForestCursor:
         """
         stop = self.forest._tree_range(0, stop_tree)[1]
         scores = self._scores(self.forest.value, stop)
-        scores[self.finished_trees() < stop] = np.nan
+        finished = self.finished if stop == self.forest.n_trees else self.finished_trees() >= stop
+        scores[~finished] = np.nan
         return scores
 
     def bounds(self) -> tuple[Floats, Floats]:

@@ -395,6 +395,7 @@ class Forest:
 
     node_bounds = cached_property(_below.bounds)
     node_mean = cached_property(_below.mean)
+    height = cached_property(_below.height)
     _path_bits = cached_property(_below.path_bits)
 
     @cached_property
@@ -412,11 +413,6 @@ class Forest:
         """Number of the set times 2**32 plus number of the word, for each word of a set; increasing."""
         of_set = np.repeat(np.arange(self.category_start.size - 1), np.diff(self.category_start))
         return np.asarray((of_set << 32) + self.category_word)
-
-    @cached_property
-    def tree_depth(self) -> NDArray[np.int32]:
-        """The depth of each tree."""
-        return np.maximum.reduceat(self.depth, self.tree_start[:-1]) if self.n_trees else self.depth
 
     @cached_property
     def tree_is_plain(self) -> NDArray[np.bool_]:

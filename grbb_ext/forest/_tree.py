@@ -258,6 +258,15 @@ def mean(forest: Forest) -> Floats:
     return clipped
 
 
+def height(forest: Forest) -> Ints:
+    """Return how many steps it takes from each node to the furthest leaf below it."""
+    levels = np.zeros(forest.n_nodes, dtype=np.int32)
+    for node, left, right in _inner_bottom_up(forest):
+        levels[node] = 1 + np.maximum(levels[left], levels[right])
+    levels.setflags(write=False)
+    return levels
+
+
 def path_bits(forest: Forest) -> NDArray[np.uint8]:
     """Return the features above each node as bits, in the order of ``forest.features_used()``."""
     used = forest.features_used()

@@ -7,7 +7,7 @@ is its own left child and sends everything left, so a step too many does no harm
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -71,30 +71,9 @@ def _in_set(forest: Forest, x: NDArray[Any], which: NDArray[np.int32]) -> NDArra
     return valid & ((bits >> (category % 32).astype(np.uint32)) & 1 > 0)
 
 
-class Stops(NamedTuple):
-    """Where walks are stopped: the features that each row needs, shape (n, d).
-
-    The compiled walk adds tree and row of all that are stopped, if they are few: the next one looks at no others.
-    """
-
-    needed: NDArray[np.bool_]
-    walks: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
-
-    def take(self, rows: NDArray[np.intp]) -> Stops:
-        """Return the stops of some rows, given by position."""
-        walks = None
-        if self.walks is not None and bool((np.diff(rows) > 0).all()):  # blocks of rows stay together
-            place = np.full(len(self.needed), -1, dtype=np.int32)
-            place[rows] = np.arange(rows.size)
-            tree, row = self.walks
-            stay = place[row] >= 0
-            walks = tree[stay], place[row[stay]]
-        return Stops(self.needed[rows], walks)
-
-
 def walk(
-    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], start_tree: int, stops: Stops | None = None
-) -> Stops | None:
+    forest: Forest, X: NDArray[Any], nodes: NDArray[np.int32], start_tree: int, known: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_] | None:
     """Move rows down the trees as far as known features allow.
 
     Parameters
@@ -107,13 +86,13 @@ def walk(
         Where each row stands in each tree; changed in place.
     start_tree : int
         The tree of the first row of `nodes`.
-    stops : Stops or None, default=None
-        Where the walks are stopped now; they are overwritten. None where all entries are known.
+    known : ndarray of bool of shape (n, d) or None, default=None
+        Which entries are known; None is all.
 
     Returns
     -------
-    Stops or None
-        Where they are stopped then; None if all is known, for then no walk is stopped.
+    ndarray of bool of shape (n, d), or None
+        The features before which walks of each row are stopped; None where all is known, for then none is.
     """
     n, d = X.shape
     needed = np.zeros((n, d), dtype=bool)
@@ -123,15 +102,15 @@ def walk(
         plain = bool(forest.tree_is_plain[tree])
         active: Any = slice(None)
         node, start = nodes[t].astype(np.intp), offset
-        for _ in range(forest.tree_depth[tree]):
+        for _ in range(forest.height[forest.tree_start[tree]]):
             feature = forest.feature.take(node)
             moves = feature >= 0
             # A leaf reads entry -1 of the row, which is clipped or another row's: `moves` is False there anyway.
             x = X.ravel().take(start + feature, mode="clip")
-            if stops is not None:
+            if known is not None:
                 moves &= x != np.inf
             n_moves = np.count_nonzero(moves)
-            if moves.size - n_moves > (_FINISHED_SHARE * moves.size if stops is None else 0):
+            if moves.size - n_moves > (_FINISHED_SHARE * moves.size if known is None else 0):
                 nodes[t, active] = node
                 active = np.flatnonzero(moves) if isinstance(active, slice) else active[moves]
                 node, start, x = node[moves], start[moves], x[moves]
@@ -139,11 +118,11 @@ def walk(
                 break
             node = forest._steps.take(node) + ~goes_left(forest, x, node, plain)
         nodes[t, active] = node
-        if stops is not None:
+        if known is not None:
             feature = forest.feature.take(nodes[t])
             row = np.flatnonzero(feature >= 0)
             needed[row, feature[row]] = True
-    return None if stops is None else Stops(needed)
+    return None if known is None else needed
 
 
 def add(value: NDArray[Any], nodes: NDArray[np.int32], tree_output: NDArray[np.int32], scores: NDArray[Any]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from grbb_ext import Forest, ForestCursor
 from grbb_ext.forest import Tree, _compiled, _walk
-from grbb_ext.forest._walk import Stops, as_rows
+from grbb_ext.forest._walk import as_rows
 
 
 def stump(feature, threshold, low, high, output=0):
@@ -153,29 +153,45 @@ def test_no_rows_and_no_trees(walker):
     np.testing.assert_array_equal(empty.raw_scores(), [3.0] * 4)
 
 
-@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def chain(levels, d):
+    """Return a tree that is a chain of splits, of one column after the other."""
+    inner = 2 * np.arange(levels)
+    feature, left = np.full(2 * levels + 1, -1), np.arange(2 * levels + 1) + 1
+    feature[inner] = np.arange(levels) % d
+    nodes = np.arange(2.0 * levels + 1)
+    return Tree(
+        feature=feature, threshold=nodes / levels - 2.0, left=left, right=left + 1, default_left=feature == 1,
+        value=nodes[:, None], cover=nodes, label=np.arange(2 * levels + 1),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "deep", "deep, without missing values"])
 @pytest.mark.parametrize("by_row", [False, True])
 def test_both_walks_stop_at_the_same_nodes(library, by_row):
-    X, forest = model(library, 0, 1, n=200)
+    X, forest = model("xgboost" if library.startswith("deep") else library, 0, 1, n=200)
     assert np.isnan(X).any()
+    if library.startswith("deep"):
+        forest = Forest.from_trees([chain(40, 6), chain(7, 6), chain(25, 6)], n_features=6)
+    if library.endswith("without missing values"):
+        X = np.nan_to_num(X)
     rows = as_rows(forest, X)
     random = np.random.default_rng(0)
     chance, known = random.random(X.shape if by_row else X.shape[1]), np.zeros(X.shape, dtype=bool)
     nodes = [np.repeat(forest.tree_start[:-1, None], len(X), axis=1) for _ in range(2)]
-    stops, n_listed = [Stops(known)] * 2, []
     by_chance = [chance < share for share in (0.3, 0.6, 0.9)]
     for arrived in (*by_chance, random.random(X.shape) < 0.9, random.random(X.shape) < 0.9):
         known |= arrived
         partial = np.where(known, rows, np.inf).astype(rows.dtype)
-        stops = [
-            kernels.walk(forest, partial, found, 0, before)
-            for kernels, found, before in zip((_walk, _compiled), nodes, stops, strict=True)
+        needed = [
+            kernels.walk(forest, partial, found, 0, known)
+            for kernels, found in zip((_walk, _compiled), nodes, strict=True)
         ]
         np.testing.assert_array_equal(*nodes)
-        np.testing.assert_array_equal(stops[0].needed, stops[1].needed)
-        is_open = forest.feature[nodes[0]] >= 0
-        assert (stops[1].walks is not None) == (is_open.mean() <= 0.25)
-        if stops[1].walks is not None:
-            assert sorted(zip(*stops[1].walks, strict=True)) == list(zip(*np.nonzero(is_open), strict=True))
-            n_listed.append(is_open.sum())
-    assert n_listed[-2] > n_listed[-1] > 0
+        np.testing.assert_array_equal(*needed)
+        stopped = forest.feature[nodes[0]]
+        tree, row = np.nonzero(stopped >= 0)
+        expected = np.zeros(X.shape, dtype=bool)
+        expected[row, stopped[tree, row]] = True
+        np.testing.assert_array_equal(needed[0], expected)
+        assert not (expected & known).any()
+    assert expected.any()
