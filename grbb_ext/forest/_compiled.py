@@ -155,22 +155,22 @@ def walk(
 ) -> NDArray[np.bool_] | None:
     """Do the work of :func:`grbb_ext.forest._walk.walk`, compiled."""
     trees = slice(start_tree, start_tree + len(nodes))
-    is_split = (forest.feature >= 0).view(np.uint8)
-    threshold, left, is_known = forest.threshold, forest.left, True
+    threshold, left, is_split = forest.threshold, forest.left, forest._is_split
     # By columns, as it is read. Numbers: truth values would be compiled with a branch.
     needed = np.zeros((0, 0) if known is None else X.shape[::-1], dtype=np.uint8)
-    if known is not None:
-        # Splits that no row can pass are like leaves. Where no others stop a row, there is nothing to look for.
+    everything = known is None or bool(known.all())
+    if known is not None and not everything and nodes.size > forest.n_nodes:
+        # Splits that no row can pass are made leaves. Often no others stop a row, and nobody has to look for them.
         hidden = np.asarray(~known.any(axis=0))
         closed = hidden[forest._column] & is_split.view(bool)
         threshold = np.where(closed, threshold.dtype.type(np.inf), threshold)
         left = np.where(closed, np.arange(forest.n_nodes, dtype=np.int32), left)
-        is_known = bool((hidden | known.all(axis=0)).all())
+        everything = bool((hidden | known.all(axis=0)).all())
     splits = (forest._column, threshold, left, forest.default_left, forest.zero_is_missing)
     sets = (forest.category_set, forest.category_start, forest.category_word, forest.category_bits)
     floor = X.dtype.type(CATEGORY_FLOOR[forest.library])
     arrays = (*splits, *sets, floor, forest.tree_is_plain[trees], forest.height, is_split)
-    _on_first_use(_walk)(arrays, X, is_known, bool(np.isnan(X).any()), nodes, needed)
+    _on_first_use(_walk)(arrays, X, everything, bool(np.isnan(X).any()), nodes, needed)
     return None if known is None else needed.view(bool).T
 
 
@@ -189,20 +189,6 @@ def add(value: Any, nodes: Any, tree_output: Any, scores: Any) -> None:
 
 
 @_on_first_use
-def touched(path_bits: Any, nodes: Any, bits: Any) -> None:
-    """Do the work of :func:`grbb_ext.forest._walk.touched`, compiled."""
-    n_trees, n = nodes.shape
-    n_bytes = bits.shape[1]
-    for begin in range(0, n, _ROWS_PER_BLOCK):
-        end = min(n, begin + _ROWS_PER_BLOCK)
-        for t in range(n_trees):
-            for i in range(begin, end):
-                node = np.uint32(nodes[t, i])
-                for k in range(n_bytes):
-                    bits[i, k] |= path_bits[node, k]
-
-
-@_on_first_use
 def stopped(feature: Any, weight: Any, nodes: Any, stop_tree: Any, total: Any) -> None:
     """Do the work of :func:`grbb_ext.forest._walk.stopped`, compiled."""
     n_trees, n = nodes.shape
@@ -213,15 +199,3 @@ def stopped(feature: Any, weight: Any, nodes: Any, stop_tree: Any, total: Any) -
                 node = nodes[t, i]
                 if feature[node] >= 0 and t < stop_tree[i]:
                     total[i, feature[node]] += weight[node]
-
-
-@_on_first_use
-def first_open(feature: Any, nodes: Any) -> Any:
-    """Do the work of :func:`grbb_ext.forest._walk.first_open`, compiled."""
-    n_trees, n = nodes.shape
-    first = np.full(n, n_trees, np.intp)
-    for t in range(n_trees - 1, -1, -1):
-        for i in range(n):
-            if feature[nodes[t, i]] >= 0:
-                first[i] = t
-    return first

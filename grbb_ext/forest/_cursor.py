@@ -76,7 +76,8 @@ class ForestCursor:
 
     def finished_trees(self) -> NDArray[np.intp]:
         """Return, for each row, how many of the first trees have all reached a leaf."""
-        return np.asarray(self.forest._kernels.first_open(self.forest.feature, self.nodes))
+        is_open = self.forest.feature.take(self.nodes) >= 0
+        return np.where(is_open.any(axis=0), is_open.argmax(axis=0), len(is_open))
 
     def advance(self, X: Any, known: ArrayLike | None = None, *, stop_tree: int | None = None) -> None:
         """Move rows down every tree as far as their known features allow.

@@ -345,9 +345,11 @@ class Forest:
         touched = np.zeros((len(rows), self.n_features), dtype=bool)
         used = self.features_used()
         for block, nodes in self._walk_blocks(rows, 0, self.n_trees):
-            bits = np.zeros((nodes.shape[1], self._path_bits.shape[1]), dtype=np.uint8)
-            self._kernels.touched(self._path_bits, nodes, bits)
-            touched[block, used] = np.unpackbits(bits, axis=1, count=used.size, bitorder="little")
+            bits = np.zeros((len(self._path_bits), nodes.shape[1]), dtype="<u8")
+            for node in nodes:
+                bits |= self._path_bits.take(node, axis=1)
+            of_rows = np.ascontiguousarray(bits.T).view(np.uint8)
+            touched[block, used] = np.unpackbits(of_rows, axis=1, count=used.size, bitorder="little")
         return touched
 
     def rows_at_splits(self, n_rows: int, random_state: int = 0) -> NDArray[np.float64]:
@@ -407,6 +409,11 @@ class Forest:
     def _column(self) -> NDArray[np.int32]:
         """The column that a node reads: that of its split, and any at a leaf, where the value does not matter."""
         return np.maximum(self.feature, 0)
+
+    @cached_property
+    def _is_split(self) -> NDArray[np.uint8]:
+        """Which nodes are splits, as numbers."""
+        return (self.feature >= 0).view(np.uint8)
 
     @cached_property
     def category_key(self) -> NDArray[np.int64]:

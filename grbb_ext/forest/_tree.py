@@ -267,13 +267,13 @@ def height(forest: Forest) -> Ints:
     return levels
 
 
-def path_bits(forest: Forest) -> NDArray[np.uint8]:
-    """Return the features above each node as bits, in the order of ``forest.features_used()``."""
+def path_bits(forest: Forest) -> NDArray[np.uint64]:
+    """Return the features above each node as bits, in the order of ``forest.features_used()``: (n_words, n_nodes)."""
     used = forest.features_used()
-    bits = np.zeros((forest.n_nodes, -(-used.size // 8)), dtype=np.uint8)
+    bits = np.zeros((-(-used.size // 64), forest.n_nodes), dtype=np.uint64)
     for node, left, right in reversed(list(_inner_bottom_up(forest))):
         column = np.searchsorted(used, forest.feature[node])
-        below = bits[node]
-        below[np.arange(node.size), column // 8] |= np.left_shift(1, column % 8).astype(np.uint8)
-        bits[left] = bits[right] = below
+        below = bits[:, node]
+        below[column // 64, np.arange(node.size)] |= np.left_shift(np.uint64(1), (column % 64).astype(np.uint64))
+        bits[:, left] = bits[:, right] = below
     return bits

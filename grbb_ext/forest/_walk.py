@@ -172,30 +172,6 @@ def stopped(
         total[row, column[row]] += weight[node[row]]
 
 
-def first_open(feature: NDArray[np.int32], nodes: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return for each row the first tree in which it has not reached a leaf, n_trees if there is none."""
-    is_open = feature.take(nodes) >= 0
-    if len(is_open) == 0:
-        return np.zeros(nodes.shape[1], dtype=np.intp)
-    return np.where(is_open.any(axis=0), is_open.argmax(axis=0), len(is_open))
-
-
-def touched(path_bits: NDArray[np.uint8], nodes: NDArray[np.int32], bits: NDArray[np.uint8]) -> None:
-    """Join the features above the nodes of each row, as bits.
-
-    Parameters
-    ----------
-    path_bits : ndarray of uint8 of shape (n_nodes, n_bytes)
-        The features above each node.
-    nodes : ndarray of int32 of shape (n_trees, n)
-        Where each row stands in each tree.
-    bits : ndarray of uint8 of shape (n, n_bytes)
-        Changed in place.
-    """
-    for node in nodes:
-        bits |= path_bits[node]
-
-
 def as_rows(forest: Forest, X: Any) -> NDArray[Any]:
     """Return X as the library of the forest would read it.
 
