@@ -43,6 +43,8 @@ def fixed_order(table: Table, targets: Floats) -> Index:
 def folds(targets: Floats, n_folds: int | None = None) -> Index:
     """Deal labels out to folds, class by class; -1 for a label that is the only one of its class.
 
+    The first classes are those of the first labels, so that it does not matter what they are called.
+
     Parameters
     ----------
     targets : ndarray of shape (n,) or (n, K)
@@ -64,7 +66,7 @@ def folds(targets: Floats, n_folds: int | None = None) -> Index:
         return np.arange(n) % n_folds if n > 1 else np.full(n, -1)
     classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
     fold, dealt = np.full(n, -1), 0
-    for k in np.unique(classes):
+    for k in dict.fromkeys(classes.tolist()):
         members = np.flatnonzero(classes == k)
         if members.size > 1:
             fold[members] = (dealt + np.arange(members.size)) % n_folds

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
@@ -21,6 +21,7 @@ from xgboost import XGBClassifier
 
 from grbb_ext import GraphWarning, KNNGraph, Smooth, Targets, grbb_objective, knn_graph
 from grbb_ext.labels import read_labels
+from grbb_ext.losses import per_class
 from grbb_ext.table import read_table
 from grbb_ext.teacher import Committee, EstimatorExpert, ForestExpert, LinearExpert
 
@@ -173,6 +174,18 @@ def test_a_permutation_of_rows_permutes_the_targets(graph):
     obj, permuted = (grbb_objective(X, labels, graph=graph) for X, labels in ((MOONS, y), (MOONS[p], y[p])))
     assert_allclose(permuted.evidence_.weights["graph"], obj.evidence_.weights["graph"], rtol=1e-6)
     assert_allclose(permuted.targets_, obj.targets_[p], atol=1e-6)
+
+
+@pytest.mark.parametrize("renamed", [["b", "a"], ["c", "a", "b"], ["b", "d", "a", "c"]])
+def test_names_of_classes_do_not_change_the_targets(renamed):
+    """The folds of the linear expert were dealt out in the order of the names."""
+    X, truth = make_blobs(200, centers=len(renamed), cluster_std=4.0, n_features=5, random_state=0)
+    code, names = labels_of(truth, 24), np.array(renamed)
+    y = np.where(code >= 0, names[code], "")
+    numbers, text = grbb_objective(X, code), grbb_objective(X, y, unlabeled="")
+    assert_allclose(numbers.evidence_.weight, text.evidence_.weight, rtol=1e-6)
+    of_class = per_class(text.targets_)[:, np.argsort(np.argsort(names))]
+    assert_allclose(of_class, per_class(numbers.targets_), atol=1e-6)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
