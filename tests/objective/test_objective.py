@@ -201,6 +201,7 @@ def test_wrong_scores_of_several_classes(scores, message):
         ({"X": X[:50], "graph": np.eye(120)}, "X has 50 rows but y has 120"),
         ({"y": np.full(120, -1)}, "no labelled row"),
         ({"sample_weight": np.ones(3)}, "each of the 120 rows"),
+        *(({"n_jobs": value}, "n_jobs must be a positive integer, -1 or None") for value in (0, "all", 2.0, True)),
     ],
 )
 def test_wrong_arguments(arguments, message):
