@@ -408,9 +408,9 @@ class GRBBModel(SavedModel):
         X : array-like, sparse matrix or frame of shape (N, d) or None, default=None
             The rows given to fit. With them the model is trained again in folds, and tested on held-out labels.
         **settings
-            ``title``; ``cv``, folds as in :func:`grbb_ext.model_selection.held_out_predict` (default 5); ``curve``, a
-            :class:`~grbb_ext.model_selection.CostCurve` to draw; ``n_suggestions`` (default 10); ``label_price``, the
-            price of one label, for a plan.
+            ``title``; ``cv``, folds as in :func:`grbb_ext.model_selection.held_out_predict` (default 5); ``groups``
+            that must not be on both sides of a fold; ``curve``, a :class:`~grbb_ext.model_selection.CostCurve` to draw;
+            ``n_suggestions`` (default 10); ``label_price``, the price of one label, for a plan.
 
         Returns
         -------
