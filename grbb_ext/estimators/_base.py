@@ -166,8 +166,6 @@ class GRBBModel(SavedModel):
         check_consistent_length(table.values, labels.y)
         weight = check_sample_weight(sample_weight, table.n_rows)
         of_label = None if weight is None else weight[labels.labeled]
-        if of_label is not None and not of_label.any():
-            raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
         costs = None if self.feature_costs is None else self._bind_costs()
         if costs is not None and all(isinstance(label, Integral) for label in getattr(X, "columns", ["none"])):
             self._costs().bind(list(X.columns))  # refuses numbers that are no positions
