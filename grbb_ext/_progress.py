@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from grbb_ext._options import check_n_jobs
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -110,6 +112,7 @@ def n_threads(n_jobs: int | None) -> int:
     >>> n_threads(3), n_threads(None) == n_threads(-1) == os.cpu_count()
     (3, True)
     """
+    check_n_jobs(n_jobs)
     return n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
 
 

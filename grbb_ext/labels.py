@@ -143,6 +143,24 @@ def encode(values: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.asarray(found, dtype=np.intp)
 
 
+def warn_of_strangers(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Warn of labels to score that are no classes of a model; refuse text beside numbers.
+
+    Any fold may miss a class, so such labels are no error: they count as wrong, as in scikit-learn.
+    """
+    classes = plain_array(classes)
+    known = classes.tolist()
+    strangers = sorted(set(y.tolist()) - set(known))[:5]
+    if (y.dtype.kind == "U") != (classes.dtype.kind == "U"):
+        raise ValueError(f"y holds {strangers}, but the classes of the model are {known}. Use the labels given to fit.")
+    if strangers:
+        warn_caller(
+            f"y holds labels that are no classes of the model: {strangers}. They count as wrong. The classes are "
+            f"{known}; fit(..., classes=) adds classes that have no label.",
+            UserWarning,
+        )
+
+
 def read_labels(
     y: Any, loss: LossName = "auto", classes: ArrayLike | None = None, unlabeled: Any = -1, name: str = "grbb_objective"
 ) -> Labels:

@@ -65,7 +65,8 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str)):
-        return value if value is None or isinstance(value, bool) else str(value)
+        # str() of an Enum is the name of its member, not its text.
+        return value if value is None or isinstance(value, bool) else str.__str__(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):

@@ -45,6 +45,7 @@ def write_report(
     *,
     title: str = "Model report",
     cv: Any = 5,
+    groups: Any = None,
     curve: CostCurve | None = None,
     n_suggestions: int = 10,
     label_price: float | None = None,
@@ -57,7 +58,7 @@ def write_report(
         Fitted.
     path : str or path
         The file to write.
-    X, title, cv, curve, n_suggestions, label_price
+    X, title, cv, groups, curve, n_suggestions, label_price
         As for ``model.report``.
 
     Returns
@@ -78,7 +79,8 @@ def write_report(
     if X is not None:
         # As the model read them: columns list all of their categories, of which a fold may miss some.
         rows = model._rows_of_fit(X).native()
-        held = _once(held_out_predict(model, rows, obj.y_, cv=cv, sample_weight=obj.sample_weight_))
+        weight = obj.sample_weight_
+        held = _once(held_out_predict(model, rows, obj.y_, cv=cv, groups=groups, sample_weight=weight))
     library = _LIBRARIES.get(model.library_, model.library_)
     lead = f"Trained with {library} on {obj.n_rows_:,} rows, of which {obj.labeled_.size:,} have a label."
     if held is not None and held.classes is not None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.datasets import load_wine, make_moons
+from sklearn.model_selection import GroupKFold
 from xgboost import XGBClassifier
 
 from grbb_ext import EvidenceDisplay, GRBBClassifier, GRBBRegressor, KNNGraph, SemiSupervisedSplit
@@ -168,6 +169,15 @@ def test_weights_of_rows_count_in_the_folds(tmp_path):
     assert f"{-np.log(likelihood).mean():.2f}" in text["Expected quality"]
     plain = held_out_predict(model, X, Y, cv=3).prediction
     assert not np.array_equal(plain, held.prediction)
+
+
+def test_groups_are_not_on_both_sides_of_a_fold(tmp_path):
+    model = GRBBClassifier(BOOSTER, n_jobs=1).fit(X, Y)
+    groups = np.arange(120) // 12  # 3 labels in each
+    _, text = sections(model.report(tmp_path / "report.html", X, cv=GroupKFold(3), groups=groups))
+    held = held_out_predict(model, X, Y, cv=GroupKFold(3), groups=groups)
+    likelihood = held.prediction[np.arange(held.y.size), np.searchsorted(held.classes, held.y)]
+    assert f"{-np.log(likelihood).mean():.2f}" in text["Expected quality"]
 
 
 def test_pictures_without_matplotlib_say_what_to_install(tmp_path, monkeypatch):

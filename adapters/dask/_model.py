@@ -98,7 +98,12 @@ def predict(
     else:
         margin = xgb_dask.predict(client, booster, X, **{"output_margin": True, **settings})
     margin = margin if hasattr(margin, "map_blocks") else margin.to_dask_array()
-    if kind == "margin" or (kind == "class" and regression):
+    if kind == "margin":
+        return margin
+    if hasattr(booster, "model_to_string") and "\naverage_output\n" in booster.model_to_string():
+        # Raw scores of random forests are sums, of which LightGBM predicts with the mean.
+        margin = margin / (booster.best_iteration if booster.best_iteration > 0 else booster.current_iteration())
+    if kind == "class" and regression:
         return margin
     if regression:
         raise ValueError("kind='probability' is for classification.")

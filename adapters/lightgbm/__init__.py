@@ -98,7 +98,8 @@ def cv(
     metric : str, callable or list of these, default="loss"
         As for :func:`metric`.
     **keywords
-        Passed to ``lightgbm.cv``: ``callbacks``, ``eval_train_metric``, ``return_cvbooster`` and others.
+        Passed to ``lightgbm.cv``: ``callbacks``, ``eval_train_metric``, ``return_cvbooster`` and others. An
+        ``init_model`` that was trained with the labels to test makes the scores too good.
 
     Returns
     -------
@@ -121,6 +122,11 @@ def cv(
     check_objective(obj, "params['objective']")
     if parameters.get(params, "metric") not in (None, "", "None"):
         raise TypeError("Metrics of params count unlabelled rows. Take them out, and pass metric=.")
+    if not isinstance(train_set, lgb.Dataset):
+        raise TypeError(f"train_set must be a lightgbm.Dataset of all rows, got {type(train_set).__name__}.")
+    if keywords.get("init_model") is not None and train_set.free_raw_data:
+        raise ValueError("init_model= predicts the rows of each fold: use lgb.Dataset(X, free_raw_data=False).")
+    parameters.refuse_forest(params)
     try:
         n_rows = train_set.num_data()
     except lgb.basic.LightGBMError:  # not made yet: bins are made as the parameters say

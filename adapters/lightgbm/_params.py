@@ -115,6 +115,16 @@ def check_params(params: dict[str, Any]) -> None:
         raise ValueError("forcedsplits_filename does not go with costs: forced splits buy at any price. Take it out.")
 
 
+def refuse_forest(params: dict[str, Any]) -> None:
+    """Refuse random forests with an objective that is a function: LightGBM has none, and would name its own losses."""
+    boosting = get(params, "boosting")
+    if boosting in ("rf", "random_forest") and callable(get(params, "objective")):
+        raise ValueError(
+            f"boosting={boosting!r} of LightGBM takes no objective that is a function. Use 'gbdt', or XGBoost with "
+            "num_parallel_tree."
+        )
+
+
 def is_true(value: Any) -> bool:
     """Read a switch, which may be text."""
     return value.strip().lower() in ("true", "+", "1") if isinstance(value, str) else bool(value)

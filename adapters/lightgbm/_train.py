@@ -102,6 +102,7 @@ def train(
     if costs is None:
         if mu > 0 or budget is not None:
             raise ValueError("mu and budget need costs=.")
+        parameters.refuse_forest(params)
         return lgb.train(params, train_set, num_boost_round, callbacks=callbacks, **arguments)
     check_costs(costs)
     budget = check_budget(budget)

@@ -52,6 +52,8 @@ def fit_teacher(
             "Spark trains on the targets of a teacher that is fitted to rows: use rule='targets' without options of "
             "its own, a graph by name or spec, and no fitted teacher."
         )
+    if features is not None and label_col in features:
+        raise ValueError(f"{label_col!r} is the column of labels, and one of features=. Take it out of features=.")
     chosen = rows.select(label_col, *_features(rows, label_col, features))
     if dict(chosen.dtypes)[label_col].startswith("decimal"):  # objects of Python, which are no classes
         chosen = chosen.withColumn(label_col, sql.col(label_col).cast("double"))

@@ -119,6 +119,11 @@ def cv(
     ours = ("nfold", "stratified", "shuffle", "metrics", "custom_metric", "fpreproc", "maximize", "eval_metric")
     refuse_keywords({**params, **keywords}, *ours)
     check_objective(obj)
+    if not isinstance(dtrain, xgb.DMatrix) or isinstance(dtrain, xgb.QuantileDMatrix):
+        raise TypeError(
+            f"dtrain must be a plain xgboost.DMatrix of all rows, which xgboost.cv can cut to folds; got "
+            f"{type(dtrain).__name__}. Use DMatrix(X)."
+        )
     parts = Folds(obj, dtrain.num_row(), folds, groups, metric)
     return xgb.cv(
         {**params, "disable_default_eval_metric": 1},

@@ -166,8 +166,6 @@ class GRBBModel(SavedModel):
         check_consistent_length(table.values, labels.y)
         weight = check_sample_weight(sample_weight, table.n_rows)
         of_label = None if weight is None else weight[labels.labeled]
-        if of_label is not None and not of_label.any():
-            raise ValueError("The sample weights of all labelled rows are zero, so there is nothing to learn from.")
         costs = None if self.feature_costs is None else self._bind_costs()
         if costs is not None and all(isinstance(label, Integral) for label in getattr(X, "columns", ["none"])):
             self._costs().bind(list(X.columns))  # refuses numbers that are no positions
@@ -408,9 +406,9 @@ class GRBBModel(SavedModel):
         X : array-like, sparse matrix or frame of shape (N, d) or None, default=None
             The rows given to fit. With them the model is trained again in folds, and tested on held-out labels.
         **settings
-            ``title``; ``cv``, folds as in :func:`grbb_ext.model_selection.held_out_predict` (default 5); ``curve``, a
-            :class:`~grbb_ext.model_selection.CostCurve` to draw; ``n_suggestions`` (default 10); ``label_price``, the
-            price of one label, for a plan.
+            ``title``; ``cv``, folds as in :func:`grbb_ext.model_selection.held_out_predict` (default 5); ``groups``
+            that must not be on both sides of a fold; ``curve``, a :class:`~grbb_ext.model_selection.CostCurve` to draw;
+            ``n_suggestions`` (default 10); ``label_price``, the price of one label, for a plan.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score
 
 from grbb_ext.estimators._base import GRBBModel
 from grbb_ext.estimators._rows import refuse_marker_as_class
-from grbb_ext.labels import listed_classes, plain_array
+from grbb_ext.labels import listed_classes, plain_array, warn_of_strangers
 from grbb_ext.losses import class_probabilities
 from grbb_ext.table import Table
 
@@ -230,7 +230,9 @@ class GRBBClassifier(ClassifierMixin, GRBBModel):  # type: ignore[misc]  # sciki
             Weights of the rows.
         """
         scores, labels, weight = self._scores_to_score(X, y, sample_weight)
-        return float(accuracy_score(plain_array(labels), self._classes_of(scores), sample_weight=weight))
+        labels = plain_array(labels)
+        warn_of_strangers(labels, self.classes_)
+        return float(accuracy_score(labels, self._classes_of(scores), sample_weight=weight))
 
     def _read(self, X: Any, **settings: Any) -> Table:
         refuse_marker_as_class(self.unlabeled)

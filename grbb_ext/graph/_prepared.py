@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._options import is_number, positive_int, read_spec
+from grbb_ext._options import check_n_jobs, is_number, positive_int, read_spec
 from grbb_ext._progress import one_thread_of_blas
 from grbb_ext.graph._affinity import check_graph
 from grbb_ext.graph._knn import KNNGraph, NeighborLists
@@ -219,6 +219,9 @@ class PreparedGraph:
     n_jobs: int | None = None
     verbose: bool = False
     kept: Kept | None = None
+
+    def __post_init__(self) -> None:
+        check_n_jobs(self.n_jobs)
 
     @property
     def components(self) -> NDArray[np.floating[Any]] | None:

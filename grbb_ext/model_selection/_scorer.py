@@ -11,7 +11,14 @@ from sklearn.metrics import check_scoring, log_loss
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
-from grbb_ext.labels import check_sample_weight, check_text, is_unlabeled, plain_array, read_target
+from grbb_ext.labels import (
+    check_sample_weight,
+    check_text,
+    is_unlabeled,
+    plain_array,
+    read_target,
+    warn_of_strangers,
+)
 
 
 def labeled_rows(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -144,6 +151,8 @@ class LabeledScorer:
         if rows.size < values.size:
             X = take_rows(X, rows)
         y = plain_array(values[rows])
+        if isinstance(classes := getattr(estimator, "classes_", None), np.ndarray):
+            warn_of_strangers(y, classes)
         if isinstance(self._scorer, dict):
             return {key: scorer(estimator, X, y, **keywords) for key, scorer in self._scorer.items()}
         return self._scorer(estimator, X, y, **keywords)

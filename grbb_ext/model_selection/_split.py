@@ -23,7 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from grbb_ext._options import one_of, positive_int
 from grbb_ext.graph import SharedGraph
-from grbb_ext.labels import check_sample_weight, plain_array
+from grbb_ext.labels import check_sample_weight, is_unlabeled, plain_array
 from grbb_ext.model_selection._scorer import is_continuous, labeled_rows, take_rows
 from grbb_ext.objective import Recipe
 from grbb_ext.teacher import Teacher
@@ -151,8 +151,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
             size = None if given is None else given.shape[0] if hasattr(given, "shape") else len(given)
             if size not in (None, values.size):
                 raise ValueError(f"{name} has {size} rows but y has {values.size}: they must match, row by row.")
-        group = None if groups is None else np.asarray(groups)
-        seen = None if group is None else group[labeled]
+        group, seen = (None, None) if groups is None else _read_groups(groups, labeled)
         target = plain_array(values[labeled])
         rows = np.zeros((labeled.size, 1)) if X is None else take_rows(X, labeled)
 
@@ -198,7 +197,7 @@ class SemiSupervisedSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-l
             return int(self.cv.get_n_splits(X, y, groups))
         values, is_labeled = labeled_rows(y, self.unlabeled)
         rows = np.flatnonzero(is_labeled)
-        seen = None if groups is None else np.asarray(groups)[rows]
+        seen = None if groups is None else _read_groups(groups, rows)[1]
         return int(self.cv.get_n_splits(np.zeros((rows.size, 1)), values[rows], seen))
 
     def _splitters(self, target: NDArray[Any], groups: NDArray[Any] | None) -> Iterator[Any]:
@@ -251,6 +250,18 @@ def folds_of_model(cv: Any, unlabeled: Any, *, classes: bool, **settings: Any) -
     if known.stratify == "auto" and not classes:
         known.stratify = False
     return known
+
+
+def _read_groups(groups: Any, labeled: Indices) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the groups of all rows and of the labelled ones; each of these has to have one."""
+    group = np.asarray(groups)
+    missing = labeled[is_unlabeled(np.asarray(groups, dtype=object)[labeled], None)]  # NaN beside text becomes text
+    if missing.size:
+        raise ValueError(
+            f"groups has None or NaN for the labelled rows {missing[:5].tolist()}. Give each labelled row a group, "
+            "such as one of its own; only unlabelled rows may have none."
+        )
+    return group, group[labeled]
 
 
 def _among(values: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:

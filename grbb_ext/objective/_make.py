@@ -297,6 +297,11 @@ def grbb_objective(
     labels = read_labels(y, loss, classes, unlabeled)
     warn_of_another_order(X, y)
     weight = check_sample_weight(sample_weight, labels.n_rows)
+    if weight is not None and not weight[labels.labeled].any():
+        raise ValueError(
+            "The sample weights of all labelled rows are zero, so there is nothing to learn from. Give some of them a "
+            "weight above 0, or leave sample_weight out."
+        )
     recipe.check(labels)
     seconds: dict[str, float] = {}
     with timed(seconds, "table"):

@@ -242,8 +242,10 @@ class CostCurveDisplay(Display):
                 color = self.lines_[i].get_color()
                 low, high = score[i] - error[i], score[i] + error[i]
                 ax.fill_between(rounds, low, high, color=color, alpha=0.2, lw=0, label=label)
-        best = np.nanargmax(score) if curve.higher_is_better else np.nanargmin(score)
-        m, t = np.unravel_index(int(best), score.shape)
+        best = curve.best_under(None)  # of equal scores the cheapest
+        by_budget = curve.budget == (np.inf if best.budget is None else best.budget)
+        m = int(np.argmax(by_budget & ((curve.mu == best.mu) | np.isnan(best.mu))))
+        t = min(best.n_rounds, n_rounds) - 1  # a training function has one score, whatever its rounds
         label = f"best: {score[m, t]:.3f} after {t + 1} rounds" + (f", {curve.names[m]}" if several else "")
         mark = {"marker": "*", "color": self.lines_[m].get_color(), "mec": "black", "ms": 11, "ls": "", "label": label}
         (self.best_,) = ax.plot([t + 1], [score[m, t]], **mark)

@@ -114,6 +114,26 @@ def test_wrong_calls():
         lgb_adapter.cv({**LGB, "objective": OBJ}, lgb.Dataset(X), metric="ndcg")
 
 
+def test_data_sets_that_cannot_be_cut_to_folds():
+    for data in (xgb.QuantileDMatrix(X), X):
+        with pytest.raises(TypeError, match=r"dtrain must be a plain .* got (Q|nd).* Use DMatrix\(X\)"):
+            xgb_adapter.cv(XGB, data, obj=OBJ)
+    params = {**LGB, "objective": OBJ}
+    with pytest.raises(TypeError, match=r"train_set must be a lightgbm\.Dataset of all rows, got ndarray"):
+        lgb_adapter.cv(params, X)
+    before = lgb.train(params, lgb.Dataset(X), 2)
+    with pytest.raises(ValueError, match="free_raw_data=False"):
+        lgb_adapter.cv(params, lgb.Dataset(X), 2, init_model=before)
+    assert len(lgb_adapter.cv(params, lgb.Dataset(X, free_raw_data=False), 2, init_model=before)) == 2
+
+
+@pytest.mark.parametrize("call", [lgb_adapter.cv, lgb_adapter.train])
+def test_random_forests_of_lightgbm_have_losses_of_their_own(call):
+    params = {**LGB, "objective": OBJ, "boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}
+    with pytest.raises(ValueError, match="boosting='rf' of LightGBM takes no objective that is a function"):
+        call(params, lgb.Dataset(X), 2)
+
+
 def test_lightgbm_makes_bins_as_the_parameters_say():
     rows = np.random.default_rng(0).normal(size=(200, 5))
     obj = grbb_objective(rows, np.where(np.arange(200) < 100, rows[:, 0] > 0, -1), verbose=False)

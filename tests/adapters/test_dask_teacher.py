@@ -348,6 +348,20 @@ class TestLightGBM:
         probability = predict(client, model["booster"], rows, kind="probability").compute()
         assert_allclose(model["booster"].predict(rows.compute()), probability[:, 1], rtol=0, atol=1e-12)
 
+    @pytest.mark.parametrize("objective", ["binary", "regression"])
+    def test_a_random_forest_from_elsewhere_predicts_with_the_mean_of_its_trees(self, client, objective):
+        frame, truth = table()
+        X = frame[list("abd")].to_numpy()
+        forest = {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5, "objective": objective, "verbosity": -1}
+        booster = lgb.train(forest, lgb.Dataset(X, truth == "low"), 5)
+        rows = da.from_array(X, chunks=(150, 3))
+        kind = "class" if objective == "regression" else "probability"
+        predicted = predict(client, booster, rows, kind=kind).compute()
+        expected = booster.predict(X)
+        assert_allclose(predicted if objective == "regression" else predicted[:, 1], expected, rtol=0, atol=1e-12)
+        margin = predict(client, booster, rows, kind="margin").compute()
+        assert_allclose(margin, booster.predict(X, raw_score=True), rtol=0, atol=1e-12)
+
     def test_categories_and_weights(self, client, parquet):
         frame, truth = table()
         lazy = parquet(frame)

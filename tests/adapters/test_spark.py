@@ -140,6 +140,13 @@ def test_decimals_are_classes(spark):
     assert_array_equal(q[:N_LABELED], np.eye(3)[frame["y"][:N_LABELED]])
 
 
+def test_the_labels_are_no_feature(spark):
+    frame, _ = table("two classes")
+    rows = spread(spark, frame)
+    with pytest.raises(ValueError, match="'y' is the column of labels, and one of features="):
+        fit_teacher(rows, "y", [*COLUMNS, "y"])
+
+
 @pytest.mark.parametrize("weights", [{"class_weight": "balanced"}, {"sample_weight": np.ones(N)}], ids=list)
 def test_weights_are_for_the_booster(spark, weights):
     frame, _ = table("two classes")

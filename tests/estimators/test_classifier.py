@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ import xgboost as xgb
 from scipy.special import expit
 from sklearn.datasets import load_wine
 
-from grbb_ext import GRBBClassifier, GRBBObjective, prediction_variance, suggest_labels
+from grbb_ext import GRBBClassifier, GRBBObjective, labeled_scorer, prediction_variance, suggest_labels
 
 
 def test_unlabeled_rows_are_learned_from(classifier, moons):
@@ -136,6 +138,16 @@ def test_stages_end_in_the_model(classifier):
     assert len(stages) == 4
     np.testing.assert_array_equal(stages[3], model.predict_proba(X))
     np.testing.assert_array_equal(stages[1], shorter.predict_proba(X))
+
+
+def test_labels_that_are_no_classes_count_as_wrong_with_a_warning(classifier, moons):
+    X, truth, y = moons
+    model = GRBBClassifier(classifier(), teacher="graph").fit(X, y)
+    for score in (model.score, partial(labeled_scorer("accuracy"), model)):
+        with pytest.warns(UserWarning, match=r"no classes of the model: \[7\]. They count as wrong"):
+            assert score(X[:4], [7, 7, -1, truth[3]]) == score(X[3:4], truth[3:4]) / 3
+        with pytest.raises(ValueError, match="Use the labels given to fit"):
+            score(X[:2], ["0", "1"])
 
 
 def test_score_leaves_out_rows_without_a_label(classifier, moons):

@@ -160,6 +160,7 @@ def test_other_metrics():
         ({"method": "annoy"}, "method must be"),
         ({"bandwidth": -1.0}, "bandwidth must be a positive number"),
         ({"bandwidth": "median"}, "bandwidth must be a positive number"),
+        ({"n_jobs": 0}, "n_jobs must be a positive integer, -1 or None"),
         ({"method": "faiss", "metric": "manhattan"}, "method='faiss' needs a dense X"),
     ],
 )

@@ -114,3 +114,10 @@ def test_weights_are_those_of_the_rows(n_weights):
     for call in (held_out_predict, partial(cost_curve, feature_costs=[1.0, 2.0], mus=[0.0], verbose=False)):
         with pytest.raises(ValueError, match="one weight for each of the 120 rows"):
             call(MODEL, X, Y, cv=3, sample_weight=np.ones(n_weights))
+
+
+@pytest.mark.parametrize("n_jobs", [0, "2"])
+def test_the_number_of_fits_at_a_time_is_an_integer(n_jobs):
+    for call in (held_out_predict, partial(cost_curve, feature_costs=[1.0, 2.0])):
+        with pytest.raises(ValueError, match="n_jobs must be a positive integer, -1 or None"):
+            call(MODEL, X, Y, n_jobs=n_jobs)

@@ -309,6 +309,10 @@ def test_bad_settings(arguments, error, message):
             {"y": [0, 0, 0, 1, -1], "groups": [0, 0, 1, 1, 2]},
             "needs at least 3 groups with a label, but there are 2. Use cv=2",
         ),
+        *(
+            (SemiSupervisedSplit(2), {"y": [0, 1, 0, -1], "groups": groups}, r"None or NaN for the labelled rows \[1\]")
+            for groups in (["a", None, "b", None], ["a", np.nan, "b", "b"], np.array([1.0, np.nan, 2.0, np.nan]))
+        ),
         (SemiSupervisedSplit(ShuffleSplit(2, random_state=0)), {"y": [0, 1] * 4, "groups": [0] * 8}, "on both sides"),
         (SemiSupervisedSplit(PredefinedSplit([0, 0, 1])), {"y": [0, -1, 1]}, "beyond the 2 labelled ones"),
         (SemiSupervisedSplit(2), {"y": np.array(["a", "b", "-1"])}, "y holds the text '-1'.*Pass unlabeled='-1'"),

@@ -201,6 +201,9 @@ def test_wrong_scores_of_several_classes(scores, message):
         ({"X": X[:50], "graph": np.eye(120)}, "X has 50 rows but y has 120"),
         ({"y": np.full(120, -1)}, "no labelled row"),
         ({"sample_weight": np.ones(3)}, "each of the 120 rows"),
+        ({"sample_weight": np.zeros(120)}, "all labelled rows are zero.* Give some of them a weight above 0"),
+        ({"sample_weight": np.where(Y < 0, 1.0, 0.0)}, "all labelled rows are zero"),
+        *(({"n_jobs": value}, "n_jobs must be a positive integer, -1 or None") for value in (0, "all", 2.0, True)),
     ],
 )
 def test_wrong_arguments(arguments, message):

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 from datetime import date
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,12 @@ def test_nan_and_numpy_scalars():
     assert math.isnan(from_plain(to_plain(np.float32("nan"))))
     assert type(from_plain(to_plain(np.int64(3)))) is int
     assert from_plain(to_plain(np.bool_(True))) is True
+
+
+def test_text_of_an_enum_is_its_value():
+    kind = Enum("Kind", {"NEAREST": "knn"}, type=str)
+    assert type(to_plain(kind.NEAREST)) is str
+    assert to_plain({kind.NEAREST: [kind.NEAREST]}) == {"dict": [["knn", ["knn"]]]}
 
 
 def test_costs_survive():

@@ -113,6 +113,16 @@ def test_trees_accuracy_lines(n_mu, bar):
     assert_inside(display)
 
 
+def test_of_equal_scores_the_star_is_on_the_cheapest():
+    score = np.array([[[0.5, 0.9, 0.9], [0.9, 0.9, 0.8], [0.5, 0.9, 0.9]]])
+    cost = np.array([[[4.0, 5.0, 6.0], [3.0, 4.0, 5.0], [1.0, 2.0, 2.0]]])
+    made = CostCurve(np.array([0.0, 1.0, 1.0]), score, cost, np.full((1, 3), 3), budget=np.array([np.inf, np.inf, 2.0]))
+    display = CostCurveDisplay.from_curve(made, x="rounds")
+    assert_array_equal(display.best_.get_xydata(), [[2, 0.9]])
+    assert_array_equal(display.best_.get_color(), display.lines_[2].get_color())
+    assert "best: 0.900 after 2 rounds, budget 2" in legend_texts(display.ax_)
+
+
 def test_trees_accuracy_of_some_mus_has_bands():
     made = curve(6)
     display = CostCurveDisplay.from_curve(made.select(mus=[1.0, 0.0]), x="rounds")
