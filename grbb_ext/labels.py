@@ -150,7 +150,7 @@ def warn_of_strangers(y: NDArray[Any], classes: NDArray[Any]) -> None:
     """
     classes = plain_array(classes)
     known = classes.tolist()
-    strangers = sorted(set(y.tolist()) - set(known))[:5]
+    strangers = sorted(set(y.tolist()) - set(known), key=str)[:5]
     if (y.dtype.kind == "U") != (classes.dtype.kind == "U"):
         raise ValueError(f"y holds {strangers}, but the classes of the model are {known}. Use the labels given to fit.")
     if strangers:
