@@ -149,6 +149,11 @@ def own_classes(booster: Any) -> tuple[NDArray[Any] | None, bool]:
 
 
 def _lightgbm_margins(booster: Any, X: Any) -> Any:
+    if booster.num_model_per_iteration() > 1:
+        raise ValueError(
+            "On a cluster a LightGBM model of several classes is not predicted here: use "
+            "X.map_blocks(booster.predict, ...) of dask."
+        )
     # LightGBM does not look at names, writes blanks as underscores, and numbers the columns of an array.
     columns, names = [str(name).replace(" ", "_") for name in getattr(X, "columns", ())], booster.feature_name()
     if columns and columns != names and names != [f"Column_{j}" for j in range(len(columns))]:

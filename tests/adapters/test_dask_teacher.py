@@ -362,6 +362,13 @@ class TestLightGBM:
         margin = predict(client, booster, rows, kind="margin").compute()
         assert_allclose(margin, booster.predict(X, raw_score=True), rtol=0, atol=1e-12)
 
+    def test_several_classes_from_elsewhere_are_refused(self, client):
+        frame, truth = table()
+        X, y = frame[list("abd")].to_numpy(), np.arange(len(truth)) % 3
+        booster = lgb.train({"objective": "multiclass", "num_class": 3, "verbosity": -1}, lgb.Dataset(X, y), 1)
+        with pytest.raises(ValueError, match="of several classes is not predicted here"):
+            predict(client, booster, da.from_array(X, chunks=(150, 3)), kind="margin")
+
     def test_categories_and_weights(self, client, parquet):
         frame, truth = table()
         lazy = parquet(frame)
