@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,8 +80,8 @@ class WorkerObjective:
         The labelled rows.
     rule : RuleSpec
         The rule.
-    rows : mapping of str to Rows
-        ``"targets"`` and ``"weight"``; or ``"P"``; or ``"index"`` and ``"share"`` of the nearest nodes.
+    rows : Rows or None
+        Target and weight; or the row of P; or index and share of the nearest nodes.
     P_nodes : ndarray of shape (M, n) or None
         The operator on the nodes, where there are any.
     unreachable : ndarray of int64
@@ -97,7 +97,7 @@ class WorkerObjective:
     loss: Loss
     labeled: LabeledRows
     rule: RuleSpec
-    rows: Mapping[str, Rows] = field(default_factory=dict)
+    rows: Rows | None = None
     P_nodes: NDArray[np.float32] | None = None
     unreachable: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     L_l: sp.csr_array | None = None
@@ -141,9 +141,9 @@ class WorkerObjective:
             self.loss, known.targets, known.weights, here, which, self.rule.lam, L_l, degree, self.total
         )
         if isinstance(self.rule, Targets):
-            of_row = self.rows["weight"].take(ids)
-            weights = None if (of_row == 1).all() else of_row
-            parts = RuleParts(labeled, targets=self.rows["targets"].take(ids), weights=weights)
+            assert self.rows is not None
+            targets, of_row = self.rows.take(ids)
+            parts = RuleParts(labeled, targets=targets, weights=None if (of_row == 1).all() else of_row)
         elif self.rule.propagation is None:
             parts = RuleParts(labeled)
         else:
@@ -154,10 +154,11 @@ class WorkerObjective:
 
     def _operator(self, ids: Ids, here: Any, which: Any) -> tuple[Callable[[Floats], Floats], NDArray[np.bool_]]:
         """Return the product with these rows of P_bar, and which of the rows no label reaches."""
+        assert self.rows is not None
         if self.P_nodes is None:
-            return DenseOperator(self.rows["P"].take(ids)), np.isin(ids, self.unreachable)
-        on_nodes, share = DenseOperator(self.P_nodes), self.rows["share"].take(ids)
-        Z = node_matrix(self.rows["index"].take(ids), share, self.P_nodes.shape[0])
+            return DenseOperator(*self.rows.take(ids)), np.isin(ids, self.unreachable)
+        index, share = self.rows.take(ids)
+        on_nodes, Z = DenseOperator(self.P_nodes), node_matrix(index, share, self.P_nodes.shape[0])
 
         def product(vectors: Floats) -> Floats:
             extended = np.asarray(Z @ on_nodes(vectors))

@@ -151,7 +151,7 @@ def train(
     with naming_the_lost(client, workers):
         prepared = prepare(client, X, y, recipe, graph, settings, **of_rows)
     objective, labels, seconds = prepared.objective, prepared.labels, prepared.info["seconds"]
-    kept = [] if objective is None else list(objective.rows.values())
+    kept = None if objective is None else objective.rows
     try:
         if xgb_model is not None and not isinstance(xgb_model, Booster):
             xgb_model = Booster(model_file=xgb_model)
