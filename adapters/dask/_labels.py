@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.adapters.dask._objective import LabeledRows
 from grbb_ext.adapters.dask._parts import Parts, Pieces, part_table
 from grbb_ext.adapters.dask._rows import Ids, ids_message
 from grbb_ext.labels import (
@@ -35,7 +34,7 @@ def collect_labels(
     classes: Any = None,
     unlabeled: Any = -1,
     with_features: bool = False,
-) -> tuple[Labels, LabeledRows, Table | None]:
+) -> tuple[Labels, NDArray[np.float64], Table | None]:
     """Bring the labelled rows to the client.
 
     Parameters
@@ -54,9 +53,9 @@ def collect_labels(
     Returns
     -------
     labels : Labels
-        Of the n labelled rows alone, in ascending order of their ids.
-    rows : LabeledRows
-        Their ids, targets and weights.
+        Of the n labelled rows alone; `labeled` are their ids, ascending.
+    weights : ndarray of shape (n,)
+        Weights of their losses.
     X : Table of n rows or None
         Their features, where asked for.
     """
@@ -84,7 +83,7 @@ def collect_labels(
     if of_class is not None:
         weight = weight * mixed_weight(labels.targets, of_class)
     X = stack_tables([some[3] for some in some_labels]).take(order) if with_features else None
-    return labels, LabeledRows(id_l, labels.targets, weight), X
+    return replace(labels, labeled=id_l), weight, X
 
 
 def _labeled(y: NDArray[Any], ids: Ids, weight: Any, piece: Any, schema: Schema, unlabeled: Any) -> tuple[Any, ...]:
@@ -146,7 +145,7 @@ def evaluation_fields(parts: Parts, y: Any, labels: Labels) -> dict[str, Any]:
     blocks = parts.map(_evaluated, parts.align(y, "y of an evaluation set"), labels=labels)
     if not any(parts.collect(lambda block: bool(block[1].any()), blocks)):
         raise ValueError("The evaluation set has no labelled row.")
-    return {name: parts.series(blocks, itemgetter(part)) for part, name in enumerate(("label", "weight"))}
+    return parts.fields(blocks, "label", "weight")
 
 
 def _evaluated(y: NDArray[Any], labels: Labels) -> tuple[NDArray[Any], NDArray[Any]]:

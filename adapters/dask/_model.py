@@ -1,9 +1,10 @@
-"""What training returns, and predictions with it."""
+"""What training needs and what it returns, and predictions with it."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import distributed
 import numpy as np
@@ -12,9 +13,12 @@ from xgboost import Booster
 from xgboost import dask as xgb_dask
 
 from grbb_ext._options import one_of
-from grbb_ext.adapters.dask._parts import with_categories
+from grbb_ext.adapters.dask._objective import WorkerObjective
+from grbb_ext.adapters.dask._parts import Parts, with_categories
+from grbb_ext.labels import Labels
 from grbb_ext.losses import class_probabilities
 from grbb_ext.table import Unseen
+from grbb_ext.teacher import Teacher
 
 # The attribute of an XGBoost model, in its file too, that names the classes.
 _CLASSES = "grbb_ext_classes"
@@ -35,6 +39,44 @@ class Model(dict[str, Any]):
         told += [] if classes is None else [f"classes {classes.tolist()}"]
         told += [] if teacher is None else [str(teacher)]
         return f"Model({', '.join(told)})"
+
+
+class Prepared(NamedTuple):
+    """What a training needs.
+
+    Attributes
+    ----------
+    parts : Parts
+        The partitions of X.
+    labels : Labels
+        Of the labelled rows.
+    objective : WorkerObjective or None
+        For all workers; None where the loss of the booster does the same.
+    data : dict
+        Arguments of a DaskDMatrix: X, and labels and weights, or ids.
+    info : dict
+        Numbers for the user: see :func:`grbb_ext.adapters.dask.train`.
+    teacher : Teacher or None
+        Of ``rule="targets"``, as it was sent to the workers.
+    """
+
+    parts: Parts
+    labels: Labels
+    objective: WorkerObjective | None
+    data: dict[str, Any]
+    info: dict[str, Any]
+    teacher: Teacher | None = None
+
+    def model(self, result: Mapping[str, Any]) -> Model:
+        """Return what training made of it."""
+        return Model(
+            **result,
+            classes=self.labels.classes,
+            teacher=self.teacher,
+            evidence=None if self.teacher is None else self.teacher.evidence,
+            schema=self.parts.schema,
+            info=self.info,
+        )
 
 
 def name_classes(booster: Booster, classes: NDArray[Any] | None) -> None:

@@ -17,7 +17,8 @@ from xgboost import collective
 from grbb_ext.adapters.dask._rows import Ids, Rows, check_ids, read_ids
 from grbb_ext.adapters.xgboost import GreedyMiser
 from grbb_ext.costs import FeatureCosts, gain_bound
-from grbb_ext.losses import Floats, Loss
+from grbb_ext.labels import Labels
+from grbb_ext.losses import Floats
 from grbb_ext.objective import check_raw_scores
 from grbb_ext.propagation import node_matrix
 from grbb_ext.rules import (
@@ -39,25 +40,6 @@ def sum_over_workers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class LabeledRows:
-    """What every worker has of the n labelled rows.
-
-    Attributes
-    ----------
-    ids : ndarray of int64 of shape (n,)
-        Their ids, ascending.
-    targets : ndarray of shape (n,) or (n, K)
-        0/1, one-hot, or values.
-    weights : ndarray of shape (n,)
-        Weights of their losses.
-    """
-
-    ids: Ids
-    targets: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
 class WorkerObjective:
     r"""A custom objective for ``xgboost.dask.train``: gradients of this worker's rows.
 
@@ -72,12 +54,12 @@ class WorkerObjective:
 
     Attributes
     ----------
-    n_rows, n_outputs : int
-        N, and scores per row.
-    loss : Loss
-        The loss.
-    labeled : LabeledRows
-        The labelled rows.
+    n_rows : int
+        N.
+    labels : Labels
+        Of the n labelled rows alone, by their ids, ascending.
+    weights : ndarray of shape (n,)
+        Weights of their losses.
     rule : RuleSpec
         The rule.
     rows : Rows or None
@@ -93,9 +75,8 @@ class WorkerObjective:
     """
 
     n_rows: int
-    n_outputs: int
-    loss: Loss
-    labeled: LabeledRows
+    labels: Labels
+    weights: NDArray[np.float64]
     rule: RuleSpec
     rows: Rows | None = None
     P_nodes: NDArray[np.float32] | None = None
@@ -109,7 +90,7 @@ class WorkerObjective:
     @property
     def numbers_per_round(self) -> int:
         """Numbers that the workers add up in a round."""
-        n = int(self.labeled.ids.size) * self.n_outputs
+        n = self.labels.labeled.size * self.labels.n_outputs
         return n * (isinstance(self.rule, Paper | Corrected) + (self.rule.lam > 0))
 
     def __call__(self, raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:
@@ -118,27 +99,26 @@ class WorkerObjective:
         if rule is None:
             # Workers run as threads of one process share this object, but not their data.
             rule = self._rules[data] = self._build(data)
-        n_local = data.num_row()
-        if self.n_outputs > 1 and n_local == 0:
-            raw_scores = np.empty((0, self.n_outputs), dtype=np.float32)
-        H = check_raw_scores(raw_scores, n_local, self.n_outputs, single_precision=True)
+        n_local, n_outputs = data.num_row(), self.labels.n_outputs
+        if n_outputs > 1 and n_local == 0:
+            raw_scores = np.empty((0, n_outputs), dtype=np.float32)
+        H = check_raw_scores(raw_scores, n_local, n_outputs, single_precision=True)
         gradient, hessian = rule(H)
         return np.ascontiguousarray(gradient, dtype=np.float32), np.ascontiguousarray(hessian, dtype=np.float32)
 
     def _build(self, data: xgb.DMatrix) -> Rule:
         """Build the rule of this worker's rows."""
-        ids = read_ids(data)
+        ids, known = read_ids(data), self.labels
         if ids.size != data.num_row():
             raise ValueError("The DMatrix does not carry row ids: use grbb_ext.adapters.dask.train.")
         check_ids(ids, self.n_rows)
-        _, here, which = np.intersect1d(ids, self.labeled.ids, assume_unique=True, return_indices=True)
+        _, here, which = np.intersect1d(ids, known.labeled, assume_unique=True, return_indices=True)
         L_l = degree = None
         if self.L_l is not None:
             L_l = sp.csr_array(self.L_l[:, ids])
-            degree = np.asarray(self.L_l[np.arange(self.labeled.ids.size), self.labeled.ids]).ravel()
-        known = self.labeled
+            degree = np.asarray(self.L_l[np.arange(known.labeled.size), known.labeled]).ravel()
         labeled = LabeledGradient(
-            self.loss, known.targets, known.weights, here, which, self.rule.lam, L_l, degree, self.total
+            known.loss, known.targets, self.weights, here, which, self.rule.lam, L_l, degree, self.total
         )
         if isinstance(self.rule, Targets):
             assert self.rows is not None
@@ -147,7 +127,7 @@ class WorkerObjective:
         elif self.rule.propagation is None:
             parts = RuleParts(labeled)
         else:
-            weight = data.get_label()  # of a row, where it has one: the labels themselves are in `labeled`
+            weight = data.get_label()  # of a row, where it has one: the labels themselves are in `labels`
             weights = np.asarray(weight, dtype=np.float32) if weight.size else None
             parts = RuleParts(labeled, *self._operator(ids, here, which), weights=weights)
         return self.rule.build(parts)

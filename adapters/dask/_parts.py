@@ -119,18 +119,18 @@ class Parts:
         weights = self.align(sample_weight, "sample_weight")
         return self.map(lambda weight: check_sample_weight(weight, weight.size), weights)
 
-    def series(self, pieces: Pieces, convert: Callable[..., Any] = np.asarray) -> dd.Series:
-        """Return pieces, converted, as a dask Series with the partitions of X, as a DaskDMatrix wants them."""
-        # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
-        made = self.map(_series, pieces, self.pieces, convert=convert)
-        return dd.from_delayed([dask.delayed(piece) for piece in made], meta=_series(np.empty(0)))
+    def fields(self, blocks: Pieces, *names: str) -> dict[str, Any]:
+        """Return arrays of tuples, by name, as dask Series with the partitions of X, as a DaskDMatrix wants them."""
+        fields = {}
+        for number, name in enumerate(names):
+            # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
+            made = self.map(_series, blocks, self.pieces, number=number)
+            fields[name] = dd.from_delayed([dask.delayed(piece) for piece in made], meta=_series((np.empty(0),)))
+        return fields
 
-    def id_fields(self, ids: Pieces) -> dict[str, dd.Series]:
+    def id_fields(self, ids: Pieces) -> dict[str, Any]:
         """Return the two fields of a DaskDMatrix that carry the ids."""
-        return {
-            "label_lower_bound": self.series(ids, lambda ids: split_ids(ids)[0]),
-            "label_upper_bound": self.series(ids, lambda ids: split_ids(ids)[1]),
-        }
+        return self.fields(self.map(split_ids, ids), "label_lower_bound", "label_upper_bound")
 
 
 def read_parts(client: distributed.Client, X: Any, missing: float | None = None) -> Parts:
@@ -310,8 +310,8 @@ def _check_row_ids(ids: NDArray[Any]) -> Ids:
     return numbers
 
 
-def _series(values: Any, piece: Any = None, convert: Callable[..., Any] = np.asarray) -> Any:
-    return pd.Series(convert(values).astype(np.float32))
+def _series(block: tuple[NDArray[Any], ...], piece: Any = None, number: int = 0) -> Any:
+    return pd.Series(block[number].astype(np.float32))
 
 
 def _mismatch(name: str, found: str, wanted: str) -> str:

@@ -14,9 +14,10 @@ from numpy.testing import assert_array_equal
 
 from grbb_ext import grbb_objective, knn_graph
 from grbb_ext.adapters.dask import _rows as _dask_ids
-from grbb_ext.adapters.dask._objective import LabeledRows, WorkerObjective
+from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._rows import LARGEST_ID, Rows, check_ids, read_ids, split_ids
 from grbb_ext.graph import laplacian
+from grbb_ext.labels import read_labels
 from grbb_ext.rules import RULES
 
 
@@ -78,9 +79,8 @@ def whole_and_part(rule, lam, n_classes):
 
     worker = WorkerObjective(
         n_rows=90,
-        n_outputs=obj.n_outputs_,
-        loss=obj.loss_,
-        labeled=LabeledRows(obj.labeled_, obj.labeled_targets_, obj.labeled_weight_),
+        labels=read_labels(y),
+        weights=obj.labeled_weight_,
         rule=RULES[rule].replace(lam=lam),
         rows=Held(of_rows),
         P_nodes=None,
