@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from xgboost import collective
 
 from grbb_ext.adapters.dask._rows import Ids, Rows, check_ids, read_ids
-from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.adapters.xgboost import GreedyMiser, MaskedBooster
 from grbb_ext.costs import FeatureCosts, gain_bound
 from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats
@@ -172,40 +173,33 @@ class CollectiveMiser(GreedyMiser):
 
 
 class CostedTraining(xgb.callback.TrainingCallback):
-    """Objective and callback in one: XGBoost shows the booster to callbacks, but the DMatrix only to the objective.
-
-    The objective is called after the scores of a round are known and before its trees are grown, which is the time to
-    decide what the trees may use.
+    """The GreedyMiser of each worker, made when its data are known: callbacks are shown the booster alone.
 
     Parameters
     ----------
-    objective : WorkerObjective
-        The objective proper.
     costs : FeatureCosts
         Prices.
     settings : dict
         Of the GreedyMiser.
     """
 
-    def __init__(self, objective: WorkerObjective, costs: FeatureCosts, settings: dict[str, Any]) -> None:
+    def __init__(self, costs: FeatureCosts, settings: dict[str, Any]) -> None:
         super().__init__()
-        self._objective, self._costs, self._settings = objective, costs, settings
+        self._costs, self._settings = costs, settings
         # Workers that are threads of one process share this object.
         self._of_worker = threading.local()
 
-    def __call__(self, raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:
-        """Decide what the round may use, and return its gradient and hessian."""
-        of_worker = self._of_worker
-        if of_worker.miser is None:
-            of_worker.miser = CollectiveMiser(self._costs, self._objective, data, **self._settings)
-            of_worker.miser.before_training(of_worker.model)
-        of_worker.miser.before_iteration(of_worker.model, 0, {})
-        return self._objective(raw_scores, data)
-
     def before_training(self, model: Any) -> Any:
-        """Remember the booster; the data are not known yet."""
-        self._of_worker.model, self._of_worker.miser = model, None
+        """Wait for the first round."""
+        self._of_worker.miser = None
+        MaskedBooster.take(model, self._begin)
         return model
+
+    def _begin(self, model: xgb.Booster, dtrain: xgb.DMatrix, objective: Any) -> AbstractContextManager[None]:
+        """Let a miser take the booster, and open the first round."""
+        miser = self._of_worker.miser = CollectiveMiser(self._costs, objective, dtrain, **self._settings)
+        miser.before_training(model)
+        return miser._opened(model, dtrain, objective)
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Pay for what the round used; end training where nothing more can be learned."""
@@ -213,9 +207,9 @@ class CostedTraining(xgb.callback.TrainingCallback):
 
     def after_training(self, model: Any) -> Any:
         """Hand over the ledger."""
-        miser = self._of_worker.miser
-        self._of_worker.model = self._of_worker.miser = None
+        miser, self._of_worker.miser = self._of_worker.miser, None
+        MaskedBooster.give_back(model)
         return model if miser is None else miser.after_training(model)
 
     def __reduce__(self) -> Any:
-        return CostedTraining, (self._objective, self._costs, self._settings)
+        return CostedTraining, (self._costs, self._settings)
