@@ -52,8 +52,9 @@ def read_ids(data: xgb.DMatrix) -> Ids:
 def check_ids(ids: Ids, n_rows: int) -> None:
     """Raise on all workers alike unless their ids together are 0, ..., N - 1, each once.
 
-    All workers have to call it. The workers' bitmaps are joined, N / 8 bytes in all: if N ids set N different bits,
-    each is there once. Only when that fails are they counted, to name some of the culprits.
+    All workers have to call it; on the client it looks at the ids there alone. The workers' bitmaps are joined, N / 8
+    bytes in all: if N ids set N different bits, each is there once. Only when that fails are they counted, to name some
+    of the culprits.
 
     Parameters
     ----------
@@ -62,29 +63,26 @@ def check_ids(ids: Ids, n_rows: int) -> None:
     n_rows : int
         N.
     """
-    outside = ids[(ids < 0) | (ids >= n_rows)]
-    total, n_outside = collective.allreduce(np.array([ids.size, outside.size]), collective.Op.SUM)
-    if n_outside:
-        worst = int(collective.allreduce(np.array([ids.max(initial=0)]), collective.Op.MAX)[0])
-        raise ValueError(
-            ids_message(n_rows, int(total), [], [], f"{n_outside} ids are not in 0..{n_rows - 1} ({worst})")
-        )
-    full = True
-    for start, block in _blocks(ids, n_rows):
+    inside = ids[(ids >= 0) & (ids < n_rows)]
+    total, n_inside = collective.allreduce(np.array([ids.size, inside.size]), collective.Op.SUM).tolist()
+    full = total == n_inside == n_rows
+    for start, block in _blocks(inside, n_rows) if full else ():
         bits = np.zeros(min(_IDS_PER_BLOCK, n_rows - start), dtype=bool)
         bits[block] = True
         joined = collective.allreduce(np.packbits(bits), collective.Op.BITWISE_OR)
         full = full and bool(np.unpackbits(joined, count=bits.size).all())
-    if full and total == n_rows:
+    if full:
         return
     missing: list[int] = []
     twice: list[int] = []
-    for start, block in _blocks(ids, n_rows):
+    for start, block in _blocks(inside, n_rows):
         count = np.bincount(block, minlength=min(_IDS_PER_BLOCK, n_rows - start))
         count = collective.allreduce(count.astype(np.int64), collective.Op.SUM)
         missing += (start + np.flatnonzero(count == 0)[:_NAMED]).tolist()
         twice += (start + np.flatnonzero(count > 1)[:_NAMED]).tolist()
-    raise ValueError(ids_message(n_rows, int(total), missing[:_NAMED], twice[:_NAMED]))
+    largest = collective.allreduce(np.array([ids.max(initial=0)]), collective.Op.MAX)[0]
+    also = f"{total - n_inside} ids are not in 0..{n_rows - 1} ({largest})" if n_inside < total else ""
+    raise ValueError(ids_message(n_rows, total, missing[:_NAMED], twice[:_NAMED], also))
 
 
 def ids_message(n_rows: int, total: int, missing: list[int], twice: list[int], also: str = "") -> str:

@@ -17,7 +17,7 @@ from grbb_ext.adapters.dask._labels import collect_labels
 from grbb_ext.adapters.dask._model import Prepared
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._parts import Parts, rows_of, stacked
-from grbb_ext.adapters.dask._rows import finish, ids_message, keep_rows
+from grbb_ext.adapters.dask._rows import check_ids, finish, keep_rows
 from grbb_ext.graph import KNNGraph, TableGraph, laplacian
 from grbb_ext.labels import Labels, class_weights, mixed_weight
 from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
@@ -199,12 +199,7 @@ def _order(parts: Parts, row_ids: Any) -> Index:
     if row_ids is None:
         return np.arange(parts.n_rows)
     ids = np.concatenate(parts.client.gather(parts.ids(row_ids)))
-    times = np.bincount(ids[ids < parts.n_rows], minlength=parts.n_rows)
-    if (times != 1).any():
-        missing, twice = (np.flatnonzero(which)[:5].tolist() for which in (times == 0, times > 1))
-        beyond = ids[ids >= parts.n_rows]
-        also = f"{beyond.size} ids are not in 0..{parts.n_rows - 1} ({beyond.max()})" if beyond.size else ""
-        raise ValueError(ids_message(parts.n_rows, parts.n_rows, missing, twice, also))
+    check_ids(ids, parts.n_rows)
     return np.asarray(ids, dtype=np.intp)
 
 
