@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._rows import LARGEST_ID, Ids, split_ids
-from grbb_ext.labels import check_sample_weight, read_target
+from grbb_ext.labels import read_target
 from grbb_ext.table import Schema, Table, Unseen, join_schemas, listed_categories, read_column, read_table
 
 Pieces = Sequence[distributed.Future]
@@ -111,13 +111,6 @@ class Parts:
         if row_ids is None:
             return self.map(lambda X, start: start + np.arange(X.shape[0], dtype=np.int64), self.pieces, self.starts)
         return self.map(_check_row_ids, self.align(row_ids, "row_ids"))
-
-    def weights(self, sample_weight: Any) -> Pieces:
-        """Return the weights of the rows; None in place of each piece where all rows weigh 1."""
-        if sample_weight is None:
-            return [None] * len(self.pieces)
-        weights = self.align(sample_weight, "sample_weight")
-        return self.map(lambda weight: check_sample_weight(weight, weight.size), weights)
 
     def fields(self, blocks: Pieces, *names: str) -> dict[str, Any]:
         """Return arrays of tuples, by name, as dask Series with the partitions of X, as a DaskDMatrix wants them."""

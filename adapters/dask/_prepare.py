@@ -13,7 +13,7 @@ from xgboost import Booster
 from xgboost import dask as xgb_dask
 
 from grbb_ext._progress import timed
-from grbb_ext.adapters.dask._model import Prepared, own_classes
+from grbb_ext.adapters.dask._model import Prepared, Problem, own_classes
 from grbb_ext.adapters.dask._operators import spread
 from grbb_ext.adapters.dask._parts import read_parts
 from grbb_ext.adapters.dask._teach import teach
@@ -128,9 +128,9 @@ def _check_continued(before: Booster, objective: str, labels: Labels) -> None:
         )
 
 
-# Settings of grbb_objective about labels and threads, and those that make a recipe, beside the graph.
-_OF_LABELS, _OF_THREADS = {"loss", "unlabeled"}, {"n_jobs", "verbose"}
+# Settings of grbb_objective that make a recipe, beside the graph; and the others, about labels and threads.
 _OF_RECIPE = {"class_weight", "lam", "preset", "propagation", "random_state", "rule", "teacher"}
+_OTHERS = {"loss", "unlabeled", "n_jobs", "verbose"}
 
 
 def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
@@ -141,7 +141,7 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
     """
     if "guard" in settings:
         raise TypeError("guard= is now teacher=: 'committee' is guard=True, the default, and 'graph' is guard=False.")
-    unknown = sorted(set(settings) - _OF_RECIPE - _OF_LABELS - _OF_THREADS)
+    unknown = sorted(set(settings) - _OF_RECIPE - _OTHERS)
     if unknown:
         raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
     names = ("table", "knn", "refined", "anchors", "auto")
@@ -180,20 +180,18 @@ def prepare(
     row_ids: Any = None,
     storage: str | Path = "workers",
     missing: float | None = None,
-    custom: bool = False,
-    n_anchors: int = 1000,
-    **of_rows: Any,
+    **more: Any,
 ) -> Prepared:
     """Load X, make targets or an operator, and send the workers what belongs to their rows.
 
     Parameters
     ----------
-    client, X, y, graph, row_ids, storage, missing, n_anchors, settings, **of_rows
-        As in :func:`grbb_ext.adapters.dask.train`; `of_rows` are `sample_weight` and `classes`.
+    client, X, y, graph, settings, row_ids, storage, missing
+        As in :func:`grbb_ext.adapters.dask.train`.
     recipe : Recipe
         Graph and settings as :func:`read_recipe` reads them.
-    custom : bool, default=False
-        Whether gradients have to come from an objective of ours.
+    **more
+        `sample_weight`, `classes`, `n_anchors` and `custom` of the :class:`Problem`.
     """
     seconds: dict[str, float] = {}
     with timed(seconds, "read"):
@@ -203,14 +201,14 @@ def prepare(
             raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
     elif (n_rows := check_graph(recipe.graph, None).shape[0]) != parts.n_rows:
         raise ValueError(f"graph has {n_rows} rows but X has {parts.n_rows}: each row must be there, once.")
-    of_rows |= {name: settings[name] for name in _OF_LABELS & set(settings)}
-    of_rows |= {"row_ids": row_ids, "folder": None if storage == "workers" else Path(storage).absolute()}
+    folder = None if storage == "workers" else Path(storage).absolute()
     asked = {**settings, "graph": None if isinstance(graph, str) and graph == "auto" else graph}
+    problem = Problem(parts, y, recipe, asked, row_ids, folder, **more)
     if isinstance(recipe.rule, Targets):
-        made = teach(parts, y, recipe, asked, seconds, custom=custom, **of_rows)
+        made = teach(problem, seconds)
     else:
         with timed(seconds, "operator"):
-            made = spread(parts, y, recipe, asked, n_anchors=n_anchors, **of_rows)
+            made = spread(problem)
     sent = 0 if made.objective is None else made.objective.numbers_per_round * (8 if recipe.rule.lam > 0 else 4)
     info = {
         "n_rows": parts.n_rows,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 
 from grbb_ext._progress import timed
 from grbb_ext.adapters.dask._labels import collect_labels
-from grbb_ext.adapters.dask._model import Prepared
+from grbb_ext.adapters.dask._model import Prepared, Problem
 from grbb_ext.adapters.dask._objective import WorkerObjective
 from grbb_ext.adapters.dask._parts import Parts, rows_of, stacked
 from grbb_ext.adapters.dask._rows import check_ids, finish, keep_rows
 from grbb_ext.graph import KNNGraph, TableGraph, laplacian
 from grbb_ext.labels import Labels, class_weights, mixed_weight
-from grbb_ext.objective import GRBBObjective, Recipe, grbb_objective
+from grbb_ext.objective import GRBBObjective, grbb_objective
 from grbb_ext.rules import Targets
 from grbb_ext.teacher import Teacher, sharpened, shifted
 
@@ -28,19 +27,7 @@ Float32 = NDArray[np.float32]
 Index = NDArray[np.intp]
 
 
-def teach(
-    parts: Parts,
-    y: Any,
-    recipe: Recipe,
-    asked: Mapping[str, Any],
-    seconds: dict[str, float],
-    *,
-    custom: bool,
-    row_ids: Any,
-    folder: Path | None,
-    sample_weight: Any = None,
-    **of_labels: Any,
-) -> Prepared:
+def teach(problem: Problem, seconds: dict[str, float]) -> Prepared:
     """Fit the teacher as :func:`grbb_ext.grbb_objective` does, and let it teach every partition.
 
     For two classes and for regression the targets are the labels of the DMatrix, and XGBoost's own loss does the rest.
@@ -48,37 +35,22 @@ def teach(
 
     Parameters
     ----------
-    parts : Parts
-        The partitions of X.
-    y, sample_weight
-        Labels and weights of the rows, as :meth:`Parts.align` takes them.
-    recipe : Recipe
-        The options of the objective, read.
-    asked : mapping
-        The same as they were given.
+    problem : Problem
+        What training is asked.
     seconds : dict
         Gets the time until the teacher was fitted, and until it had taught.
-    custom : bool
-        Whether gradients have to come from an objective of ours.
-    row_ids
-        Which row of an affinity each row of X is.
-    folder : Path or None
-        Where targets that no DMatrix takes are kept; None is the workers' memory.
-    **of_labels
-        `loss`, `classes` and `unlabeled`.
     """
-    rule, L_l = recipe.rule, None
+    parts, recipe, rule, L_l = problem.parts, problem.recipe, problem.recipe.rule, None
     assert isinstance(rule, Targets)
     with timed(seconds, "teacher"):
-        weights = parts.weights(sample_weight)
-        labels, weight_l, _ = collect_labels(parts, y, parts.ids(None), weights, recipe.class_weight, **of_labels)
+        labels, weight_l, _ = collect_labels(problem)
         if isinstance(recipe.teacher, Teacher):
             teacher, obj = recipe.teacher, None
             teacher.check_labels(labels)
             rows, order = _split(labels.labeled, parts.lengths), np.arange(0)
             q, reached = labels.targets.astype(np.float32), np.ones(labels.labeled.size, dtype=bool)
         else:
-            obj, rows, order = _fitted(parts, labels, recipe, asked, row_ids)
+            obj, rows, order = _fitted(problem, labels)
             assert obj.teacher_ is not None
             assert obj.targets_ is not None
             teacher, q = obj.teacher_, obj.targets_[order]
@@ -103,28 +75,27 @@ def teach(
             rows,
             np.split(q, cuts),
             np.split(reached, cuts),
-            weights,
+            problem.weights,
             teacher=sent,
             hard=rule.hard and labels.classes is not None,
             of_class=class_weights(recipe.class_weight, labels),
         )
         finish(blocks)
     data, objective = {"data": parts.X}, None
-    if custom or labels.n_outputs > 1 or rule.lam > 0 or not rule.newton:
-        kept = keep_rows(parts.client, blocks, parts.lengths, ("targets", "weight"), folder)
+    if problem.custom or labels.n_outputs > 1 or rule.lam > 0 or not rule.newton:
+        kept = keep_rows(parts.client, blocks, parts.lengths, ("targets", "weight"), problem.folder)
         objective = WorkerObjective(parts.n_rows, labels, weight_l, rule, kept, L_l=L_l)
-        data |= parts.id_fields(parts.ids(None))
+        data |= parts.id_fields(problem.ids)
     else:
-        weighted = sample_weight is not None or recipe.class_weight is not None or not reached.all()
+        weighted = problem.sample_weight is not None or recipe.class_weight is not None or not reached.all()
         data |= parts.fields(blocks, "label", *(["weight"] if weighted else []))
     info = {"n_unreachable": int((~reached).sum()), "n_sample": reached.size}
     return Prepared(parts, labels, objective, data, info, teacher)
 
 
-def _fitted(
-    parts: Parts, labels: Labels, recipe: Recipe, asked: Mapping[str, Any], row_ids: Any
-) -> tuple[GRBBObjective, list[Index], Index]:
+def _fitted(problem: Problem, labels: Labels) -> tuple[GRBBObjective, list[Index], Index]:
     """Return the objective of the rows on the client, their positions in each partition, and their order there."""
+    parts, recipe = problem.parts, problem.recipe
     if isinstance(recipe.graph, KNNGraph):
         limit = recipe.graph.max_nodes if isinstance(recipe.graph, TableGraph) else TableGraph().max_nodes
         # As many as one machine takes for the nodes of its graph.
@@ -132,7 +103,7 @@ def _fitted(
         rows, X = draw_rows(parts, _split(labels.labeled, parts.lengths), n_free, recipe.random_state)
         order = np.arange(sum(map(len, rows)))
     else:
-        rows, X, order = [np.arange(n) for n in parts.lengths], None, _order(parts, row_ids)
+        rows, X, order = [np.arange(n) for n in parts.lengths], None, _order(parts, problem.row_ids)
     # Labels as those of a table of the sampled rows, in the order of the graph where there is one.
     sampled = np.concatenate([some + start for some, start in zip(rows, parts.starts, strict=True)])
     at = order[np.searchsorted(sampled, labels.labeled)]
@@ -141,7 +112,7 @@ def _fitted(
     y[at] = labels.y
     among = replace(labels, labeled=at[ascending], targets=labels.targets[ascending], y=y)
     # Classes are weighed on the workers, where all rows are.
-    return grbb_objective(X, among, **{"verbose": False, **asked, "class_weight": None}), rows, order
+    return grbb_objective(X, among, **{"verbose": False, **problem.asked, "class_weight": None}), rows, order
 
 
 def _split(positions: NDArray[np.int64], lengths: Sequence[int]) -> list[Index]:
