@@ -2,69 +2,46 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grbb_ext.adapters.dask._objective import LabeledRows
-from grbb_ext.adapters.dask._parts import Parts, Pieces, part_table
+from grbb_ext.adapters.dask._model import Problem
+from grbb_ext.adapters.dask._parts import Parts, part_table
 from grbb_ext.adapters.dask._rows import Ids, ids_message
-from grbb_ext.labels import (
-    ClassWeight,
-    Labels,
-    LossName,
-    class_weights,
-    encode,
-    is_unlabeled,
-    mixed_weight,
-    read_labels,
-)
+from grbb_ext.labels import Labels, class_weights, encode, is_unlabeled, mixed_weight, read_labels
 from grbb_ext.table import Schema, Table, stack_tables
 
 
 def collect_labels(
-    parts: Parts,
-    y: Any,
-    ids: Pieces,
-    weights: Pieces,
-    class_weight: ClassWeight,
-    *,
-    loss: LossName = "auto",
-    classes: Any = None,
-    unlabeled: Any = -1,
-    with_features: bool = False,
-) -> tuple[Labels, LabeledRows, Table | None]:
+    problem: Problem, *, with_features: bool = False
+) -> tuple[Labels, NDArray[np.float64], Table | None]:
     """Bring the labelled rows to the client.
 
     Parameters
     ----------
-    parts : Parts
-        The partitions of X.
-    y
-        Labels of the rows, as :meth:`Parts.align` takes them.
-    ids, weights : pieces
-        Ids and weights of the rows.
-    class_weight, loss, classes, unlabeled
-        As in :func:`grbb_ext.grbb_objective`.
+    problem : Problem
+        What training is asked.
     with_features : bool, default=False
         Whether to bring the features too.
 
     Returns
     -------
     labels : Labels
-        Of the n labelled rows alone, in ascending order of their ids.
-    rows : LabeledRows
-        Their ids, targets and weights.
+        Of the n labelled rows alone; `labeled` are their ids, ascending.
+    weights : ndarray of shape (n,)
+        Weights of their losses.
     X : Table of n rows or None
         Their features, where asked for.
     """
+    parts, loss, unlabeled = problem.parts, problem.asked.get("loss", "auto"), problem.asked.get("unlabeled", -1)
     collected = parts.collect(
         _labeled,
-        parts.align(y, "y"),
-        ids,
-        weights,
+        parts.align(problem.y, "y"),
+        problem.ids,
+        problem.weights,
         parts.pieces if with_features else [None] * len(parts.pieces),
         schema=parts.schema,
         unlabeled=np.nan if loss == "squared_error" else unlabeled,
@@ -75,16 +52,16 @@ def collect_labels(
     # Partitions without a label may have another type, which would decide that of all labels.
     some_labels = [some for some in collected if some[0].size] or collected[:1]
     values, weight = (np.concatenate([some[i] for some in some_labels])[order] for i in (1, 2))
-    labels = read_labels(values, loss, classes, unlabeled)
+    labels = read_labels(values, loss, problem.classes, unlabeled)
     twice = np.unique(id_l[1:][id_l[1:] == id_l[:-1]])
     if twice.size or id_l[-1] >= parts.n_rows:
         also = f"{id_l[-1]} is too large" if id_l[-1] >= parts.n_rows else ""
         raise ValueError(ids_message(parts.n_rows, parts.n_rows, [], twice[:5].tolist(), also))
-    of_class = class_weights(class_weight, labels)
+    of_class = class_weights(problem.recipe.class_weight, labels)
     if of_class is not None:
         weight = weight * mixed_weight(labels.targets, of_class)
     X = stack_tables([some[3] for some in some_labels]).take(order) if with_features else None
-    return labels, LabeledRows(id_l, labels.targets, weight), X
+    return replace(labels, labeled=id_l), weight, X
 
 
 def _labeled(y: NDArray[Any], ids: Ids, weight: Any, piece: Any, schema: Schema, unlabeled: Any) -> tuple[Any, ...]:
@@ -146,7 +123,7 @@ def evaluation_fields(parts: Parts, y: Any, labels: Labels) -> dict[str, Any]:
     blocks = parts.map(_evaluated, parts.align(y, "y of an evaluation set"), labels=labels)
     if not any(parts.collect(lambda block: bool(block[1].any()), blocks)):
         raise ValueError("The evaluation set has no labelled row.")
-    return {name: parts.series(blocks, itemgetter(part)) for part, name in enumerate(("label", "weight"))}
+    return parts.fields(blocks, "label", "weight")
 
 
 def _evaluated(y: NDArray[Any], labels: Labels) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -92,7 +92,7 @@ def train_lightgbm(
         prepared = prepare(client, X, y, recipe, graph, settings, sample_weight=sample_weight, classes=classes)
     labels = prepared.labels
     if prepared.objective is not None:
-        release_rows(client, prepared.objective.rows.values())
+        release_rows(client, prepared.objective.rows)
         raise ValueError(
             f"y has {labels.n_outputs} classes, and the softmax of LightGBM takes no soft labels. Use train(), "
             "for XGBoost, or LightGBM on one machine with grbb_objective."

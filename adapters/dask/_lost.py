@@ -9,14 +9,14 @@ import sys
 import threading
 import time
 from asyncio import CancelledError
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import distributed
 import xgboost as xgb
 
-from grbb_ext.adapters.dask._rows import ResidentRows, Rows
+from grbb_ext.adapters.dask._rows import Rows
 
 # Seconds until the scheduler knows of a loss that others have noticed, and until those that wait for it are let go.
 _UNTIL_KNOWN, _UNTIL_CANCELLED = 3.0, 20.0
@@ -26,13 +26,13 @@ class WorkerLostError(RuntimeError):
     """A worker died during training. There is no model; train again on the workers that are left."""
 
 
-def holders_of(client: distributed.Client, kept: Iterable[Rows]) -> set[str]:
+def holders_of(client: distributed.Client, kept: Rows | None) -> set[str]:
     """Return the workers that hold targets or rows of the operator; those of a dead worker do not come back."""
-    held = [each for rows in kept if isinstance(rows, ResidentRows) for each in rows.holders]
     alive = set(client.nthreads())
-    if not all(alive.intersection(workers) for workers in held):
+    held = [] if kept is None else [alive.intersection(workers) for workers in kept.holders]
+    if not all(held):
         raise RuntimeError("What the objective needs of some rows is gone.")
-    return {worker for workers in held for worker in alive.intersection(workers)}
+    return set().union(*held)
 
 
 @contextmanager

@@ -1,9 +1,13 @@
-"""What training returns, and predictions with it."""
+"""What training is asked, what it needs and what it returns, and predictions with it."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import distributed
 import numpy as np
@@ -12,9 +16,14 @@ from xgboost import Booster
 from xgboost import dask as xgb_dask
 
 from grbb_ext._options import one_of
-from grbb_ext.adapters.dask._parts import with_categories
+from grbb_ext.adapters.dask._objective import WorkerObjective
+from grbb_ext.adapters.dask._parts import Parts, Pieces, with_categories
+from grbb_ext.labels import Labels, check_sample_weight
 from grbb_ext.losses import class_probabilities
+from grbb_ext.objective import Recipe
+from grbb_ext.rules import Targets
 from grbb_ext.table import Unseen
+from grbb_ext.teacher import Teacher
 
 # The attribute of an XGBoost model, in its file too, that names the classes.
 _CLASSES = "grbb_ext_classes"
@@ -35,6 +44,93 @@ class Model(dict[str, Any]):
         told += [] if classes is None else [f"classes {classes.tolist()}"]
         told += [] if teacher is None else [str(teacher)]
         return f"Model({', '.join(told)})"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What training is asked, with X on the workers.
+
+    Attributes
+    ----------
+    parts : Parts
+        The partitions of X.
+    y, sample_weight
+        Labels and weights of the rows, as :meth:`Parts.align` takes them.
+    recipe : Recipe
+        The options of the objective, read.
+    asked : mapping
+        The same as they were given; no graph is ``"auto"``.
+    row_ids
+        Which row of an affinity each row of X is.
+    folder : Path or None
+        Where what an objective of ours needs of each row is kept; None is the workers' memory.
+    classes, n_anchors
+        As in :func:`grbb_ext.adapters.dask.train`.
+    custom : bool, default=False
+        Whether gradients have to come from an objective of ours.
+    """
+
+    parts: Parts
+    y: Any
+    recipe: Recipe
+    asked: Mapping[str, Any]
+    row_ids: Any
+    folder: Path | None
+    sample_weight: Any = None
+    classes: Any = None
+    n_anchors: int = 1000
+    custom: bool = False
+
+    @cached_property
+    def ids(self) -> Pieces:
+        """Ids of the rows: those in the affinity, if an operator is made on it, or the positions in X."""
+        return self.parts.ids(None if isinstance(self.recipe.rule, Targets) else self.row_ids)
+
+    @cached_property
+    def weights(self) -> Pieces:
+        """Weights of the rows; None in place of each piece where all rows weigh 1."""
+        if self.sample_weight is None:
+            return [None] * len(self.parts.pieces)
+        weights = self.parts.align(self.sample_weight, "sample_weight")
+        return self.parts.map(lambda weight: check_sample_weight(weight, weight.size), weights)
+
+
+class Prepared(NamedTuple):
+    """What a training needs.
+
+    Attributes
+    ----------
+    parts : Parts
+        The partitions of X.
+    labels : Labels
+        Of the labelled rows.
+    objective : WorkerObjective or None
+        For all workers; None where the loss of the booster does the same.
+    data : dict
+        Arguments of a DaskDMatrix: X, and labels and weights, or ids.
+    info : dict
+        Numbers for the user: see :func:`grbb_ext.adapters.dask.train`.
+    teacher : Teacher or None
+        Of ``rule="targets"``, as it was sent to the workers.
+    """
+
+    parts: Parts
+    labels: Labels
+    objective: WorkerObjective | None
+    data: dict[str, Any]
+    info: dict[str, Any]
+    teacher: Teacher | None = None
+
+    def model(self, result: Mapping[str, Any]) -> Model:
+        """Return what training made of it."""
+        return Model(
+            **result,
+            classes=self.labels.classes,
+            teacher=self.teacher,
+            evidence=None if self.teacher is None else self.teacher.evidence,
+            schema=self.parts.schema,
+            info=self.info,
+        )
 
 
 def name_classes(booster: Booster, classes: NDArray[Any] | None) -> None:

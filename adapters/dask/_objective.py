@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from xgboost import collective
 
 from grbb_ext.adapters.dask._rows import Ids, Rows, check_ids, read_ids
-from grbb_ext.adapters.xgboost import GreedyMiser
+from grbb_ext.adapters.xgboost import GreedyMiser, MaskedBooster
 from grbb_ext.costs import FeatureCosts, gain_bound
-from grbb_ext.losses import Floats, Loss
+from grbb_ext.labels import Labels
+from grbb_ext.losses import Floats
 from grbb_ext.objective import check_raw_scores
 from grbb_ext.propagation import node_matrix
 from grbb_ext.rules import (
@@ -39,25 +41,6 @@ def sum_over_workers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class LabeledRows:
-    """What every worker has of the n labelled rows.
-
-    Attributes
-    ----------
-    ids : ndarray of int64 of shape (n,)
-        Their ids, ascending.
-    targets : ndarray of shape (n,) or (n, K)
-        0/1, one-hot, or values.
-    weights : ndarray of shape (n,)
-        Weights of their losses.
-    """
-
-    ids: Ids
-    targets: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
 class WorkerObjective:
     r"""A custom objective for ``xgboost.dask.train``: gradients of this worker's rows.
 
@@ -72,16 +55,16 @@ class WorkerObjective:
 
     Attributes
     ----------
-    n_rows, n_outputs : int
-        N, and scores per row.
-    loss : Loss
-        The loss.
-    labeled : LabeledRows
-        The labelled rows.
+    n_rows : int
+        N.
+    labels : Labels
+        Of the n labelled rows alone, by their ids, ascending.
+    weights : ndarray of shape (n,)
+        Weights of their losses.
     rule : RuleSpec
         The rule.
-    rows : mapping of str to Rows
-        ``"targets"`` and ``"weight"``; or ``"P"``; or ``"index"`` and ``"share"`` of the nearest nodes.
+    rows : Rows or None
+        Target and weight; or the row of P; or index and share of the nearest nodes.
     P_nodes : ndarray of shape (M, n) or None
         The operator on the nodes, where there are any.
     unreachable : ndarray of int64
@@ -93,11 +76,10 @@ class WorkerObjective:
     """
 
     n_rows: int
-    n_outputs: int
-    loss: Loss
-    labeled: LabeledRows
+    labels: Labels
+    weights: NDArray[np.float64]
     rule: RuleSpec
-    rows: Mapping[str, Rows] = field(default_factory=dict)
+    rows: Rows | None = None
     P_nodes: NDArray[np.float32] | None = None
     unreachable: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     L_l: sp.csr_array | None = None
@@ -109,7 +91,7 @@ class WorkerObjective:
     @property
     def numbers_per_round(self) -> int:
         """Numbers that the workers add up in a round."""
-        n = int(self.labeled.ids.size) * self.n_outputs
+        n = self.labels.labeled.size * self.labels.n_outputs
         return n * (isinstance(self.rule, Paper | Corrected) + (self.rule.lam > 0))
 
     def __call__(self, raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:
@@ -118,46 +100,46 @@ class WorkerObjective:
         if rule is None:
             # Workers run as threads of one process share this object, but not their data.
             rule = self._rules[data] = self._build(data)
-        n_local = data.num_row()
-        if self.n_outputs > 1 and n_local == 0:
-            raw_scores = np.empty((0, self.n_outputs), dtype=np.float32)
-        H = check_raw_scores(raw_scores, n_local, self.n_outputs, single_precision=True)
+        n_local, n_outputs = data.num_row(), self.labels.n_outputs
+        if n_outputs > 1 and n_local == 0:
+            raw_scores = np.empty((0, n_outputs), dtype=np.float32)
+        H = check_raw_scores(raw_scores, n_local, n_outputs, single_precision=True)
         gradient, hessian = rule(H)
         return np.ascontiguousarray(gradient, dtype=np.float32), np.ascontiguousarray(hessian, dtype=np.float32)
 
     def _build(self, data: xgb.DMatrix) -> Rule:
         """Build the rule of this worker's rows."""
-        ids = read_ids(data)
+        ids, known = read_ids(data), self.labels
         if ids.size != data.num_row():
             raise ValueError("The DMatrix does not carry row ids: use grbb_ext.adapters.dask.train.")
         check_ids(ids, self.n_rows)
-        _, here, which = np.intersect1d(ids, self.labeled.ids, assume_unique=True, return_indices=True)
+        _, here, which = np.intersect1d(ids, known.labeled, assume_unique=True, return_indices=True)
         L_l = degree = None
         if self.L_l is not None:
             L_l = sp.csr_array(self.L_l[:, ids])
-            degree = np.asarray(self.L_l[np.arange(self.labeled.ids.size), self.labeled.ids]).ravel()
-        known = self.labeled
+            degree = np.asarray(self.L_l[np.arange(known.labeled.size), known.labeled]).ravel()
         labeled = LabeledGradient(
-            self.loss, known.targets, known.weights, here, which, self.rule.lam, L_l, degree, self.total
+            known.loss, known.targets, self.weights, here, which, self.rule.lam, L_l, degree, self.total
         )
         if isinstance(self.rule, Targets):
-            of_row = self.rows["weight"].take(ids)
-            weights = None if (of_row == 1).all() else of_row
-            parts = RuleParts(labeled, targets=self.rows["targets"].take(ids), weights=weights)
+            assert self.rows is not None
+            targets, of_row = self.rows.take(ids)
+            parts = RuleParts(labeled, targets=targets, weights=None if (of_row == 1).all() else of_row)
         elif self.rule.propagation is None:
             parts = RuleParts(labeled)
         else:
-            weight = data.get_label()  # of a row, where it has one: the labels themselves are in `labeled`
+            weight = data.get_label()  # of a row, where it has one: the labels themselves are in `labels`
             weights = np.asarray(weight, dtype=np.float32) if weight.size else None
             parts = RuleParts(labeled, *self._operator(ids, here, which), weights=weights)
         return self.rule.build(parts)
 
     def _operator(self, ids: Ids, here: Any, which: Any) -> tuple[Callable[[Floats], Floats], NDArray[np.bool_]]:
         """Return the product with these rows of P_bar, and which of the rows no label reaches."""
+        assert self.rows is not None
         if self.P_nodes is None:
-            return DenseOperator(self.rows["P"].take(ids)), np.isin(ids, self.unreachable)
-        on_nodes, share = DenseOperator(self.P_nodes), self.rows["share"].take(ids)
-        Z = node_matrix(self.rows["index"].take(ids), share, self.P_nodes.shape[0])
+            return DenseOperator(*self.rows.take(ids)), np.isin(ids, self.unreachable)
+        index, share = self.rows.take(ids)
+        on_nodes, Z = DenseOperator(self.P_nodes), node_matrix(index, share, self.P_nodes.shape[0])
 
         def product(vectors: Floats) -> Floats:
             extended = np.asarray(Z @ on_nodes(vectors))
@@ -191,40 +173,33 @@ class CollectiveMiser(GreedyMiser):
 
 
 class CostedTraining(xgb.callback.TrainingCallback):
-    """Objective and callback in one: XGBoost shows the booster to callbacks, but the DMatrix only to the objective.
-
-    The objective is called after the scores of a round are known and before its trees are grown, which is the time to
-    decide what the trees may use.
+    """The GreedyMiser of each worker, made when its data are known: callbacks are shown the booster alone.
 
     Parameters
     ----------
-    objective : WorkerObjective
-        The objective proper.
     costs : FeatureCosts
         Prices.
     settings : dict
         Of the GreedyMiser.
     """
 
-    def __init__(self, objective: WorkerObjective, costs: FeatureCosts, settings: dict[str, Any]) -> None:
+    def __init__(self, costs: FeatureCosts, settings: dict[str, Any]) -> None:
         super().__init__()
-        self._objective, self._costs, self._settings = objective, costs, settings
+        self._costs, self._settings = costs, settings
         # Workers that are threads of one process share this object.
         self._of_worker = threading.local()
 
-    def __call__(self, raw_scores: NDArray[Any], data: xgb.DMatrix) -> Gradients:
-        """Decide what the round may use, and return its gradient and hessian."""
-        of_worker = self._of_worker
-        if of_worker.miser is None:
-            of_worker.miser = CollectiveMiser(self._costs, self._objective, data, **self._settings)
-            of_worker.miser.before_training(of_worker.model)
-        of_worker.miser.before_iteration(of_worker.model, 0, {})
-        return self._objective(raw_scores, data)
-
     def before_training(self, model: Any) -> Any:
-        """Remember the booster; the data are not known yet."""
-        self._of_worker.model, self._of_worker.miser = model, None
+        """Wait for the first round."""
+        self._of_worker.miser = None
+        MaskedBooster.take(model, self._begin)
         return model
+
+    def _begin(self, model: xgb.Booster, dtrain: xgb.DMatrix, objective: Any) -> AbstractContextManager[None]:
+        """Let a miser take the booster, and open the first round."""
+        miser = self._of_worker.miser = CollectiveMiser(self._costs, objective, dtrain, **self._settings)
+        miser.before_training(model)
+        return miser._opened(model, dtrain, objective)
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Pay for what the round used; end training where nothing more can be learned."""
@@ -232,9 +207,9 @@ class CostedTraining(xgb.callback.TrainingCallback):
 
     def after_training(self, model: Any) -> Any:
         """Hand over the ledger."""
-        miser = self._of_worker.miser
-        self._of_worker.model = self._of_worker.miser = None
+        miser, self._of_worker.miser = self._of_worker.miser, None
+        MaskedBooster.give_back(model)
         return model if miser is None else miser.after_training(model)
 
     def __reduce__(self) -> Any:
-        return CostedTraining, (self._objective, self._costs, self._settings)
+        return CostedTraining, (self._costs, self._settings)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dask
 import dask.array as da
@@ -14,25 +14,73 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext._progress import row_blocks, warn_caller
+from grbb_ext.adapters.dask._labels import collect_labels
+from grbb_ext.adapters.dask._model import Prepared, Problem
 from grbb_ext.adapters.dask._objective import WorkerObjective
-from grbb_ext.adapters.dask._parts import Parts, part_table
+from grbb_ext.adapters.dask._parts import part_table, stacked
 from grbb_ext.adapters.dask._rows import keep_rows
 from grbb_ext.adapters.dask._teach import draw_rows
-from grbb_ext.graph import laplacian
-from grbb_ext.objective import Recipe, UnreachableRowsWarning
+from grbb_ext.graph import KNNGraph, check_graph, laplacian, prepare_graph
+from grbb_ext.objective import UnreachableRowsWarning
 from grbb_ext.propagation import AnchorNodes, Propagation
 from grbb_ext.table import Schema, Table, read_table
 
 Float32 = NDArray[np.float32]
 
+_LOG = logging.getLogger("grbb_ext")
+
+# Up to here the client builds the neighbour graph of all rows: a second of brute force, or a few of faiss.
+_GRAPH_UP_TO = 50_000
 _COLUMNS_PER_TASK = 16
 _BYTES_PER_BLOCK = 2**26
 # Rows of the sample for each anchor: beyond that k-means centres hardly move.
 _ROWS_PER_ANCHOR = 20
 
 
+def spread(problem: Problem) -> Prepared:
+    """Read labels and ids, make the operator, and hand out its rows."""
+    parts, recipe = problem.parts, problem.recipe
+    form = _form(problem)
+    threads = {name: problem.asked[name] for name in ("n_jobs", "verbose") if name in problem.asked}
+    labels, weight_l, X_l = collect_labels(problem, with_features=form == "anchors")
+    objective, n_unreachable = WorkerObjective(parts.n_rows, labels, weight_l, recipe.rule), 0
+    if X_l is not None:
+        objective, n_unreachable = spread_by_anchors(problem, X_l, objective, **threads)
+    elif form != "none":
+        if form == "knn":
+            table = read_table(stacked(parts.client.gather(list(parts.pieces))), schema=parts.schema)
+            W = prepare_graph(recipe.graph, table, parts.n_rows, **threads).W
+        else:
+            W = check_graph(recipe.graph, None)
+        objective, n_unreachable = spread_by_graph(problem, W, objective, **threads)
+    if n_unreachable:
+        warn_caller(
+            f"{n_unreachable} of {parts.n_rows} rows lie in a component of the graph without a label and get gradient "
+            "0. Raise n_neighbors, or label a row of each component.",
+            UnreachableRowsWarning,
+        )
+    data = {"data": parts.X, **parts.id_fields(problem.ids)}
+    if problem.sample_weight is not None:
+        data |= parts.fields(parts.map(lambda weight: (weight,), problem.weights), "label")
+    return Prepared(parts, labels, objective, data, {"n_unreachable": n_unreachable, "graph": form})
+
+
+def _form(problem: Problem) -> Literal["given", "knn", "anchors", "none"]:
+    recipe, graph = problem.recipe, problem.asked["graph"]
+    if not isinstance(recipe.graph, KNNGraph):
+        return "given"
+    if not recipe.rule.needs_graph:
+        return "none"
+    if graph == "anchors" and recipe.rule.lam > 0:
+        raise ValueError("lam > 0 needs the graph of all rows, which anchors do without: use graph='knn' or lam=0.")
+    if graph is None:
+        graph = "knn" if problem.parts.n_rows <= _GRAPH_UP_TO or recipe.rule.lam > 0 else "anchors"
+        _LOG.info("graph='auto': %s for %d rows.", graph, problem.parts.n_rows)
+    return "anchors" if graph == "anchors" else "knn"
+
+
 def spread_by_graph(
-    parts: Parts, W: sp.csr_array, objective: WorkerObjective, recipe: Recipe, folder: Path | None, **threads: Any
+    problem: Problem, W: sp.csr_array, objective: WorkerObjective, **threads: Any
 ) -> tuple[WorkerObjective, int]:
     """Make the operator on a graph, and hand its rows to the workers.
 
@@ -41,16 +89,12 @@ def spread_by_graph(
 
     Parameters
     ----------
-    parts : Parts
-        The rows.
+    problem : Problem
+        What training is asked.
     W : csr_array of shape (N, N)
         The affinity.
     objective : WorkerObjective
         Without anything of the graph.
-    recipe : Recipe
-        The options of the objective.
-    folder : Path or None
-        Where the rows are kept; None is the workers' memory.
     **threads
         `n_jobs` and `verbose`, as in :func:`grbb_ext.grbb_objective`.
 
@@ -61,29 +105,19 @@ def spread_by_graph(
     n_unreachable : int
         Number of rows that no label reaches.
     """
-    labeled = objective.labeled.ids.astype(np.intp)
+    client, recipe, labeled = problem.parts.client, problem.recipe, objective.labels.labeled
     if recipe.rule.lam > 0:
         objective = replace(objective, L_l=sp.csr_array(laplacian(W)[labeled]))
     if recipe.rule.propagation is None:
         return objective, 0
     operator = recipe.propagation.operator(W, labeled, **threads)
-    unreachable = np.flatnonzero(~operator.reachable).astype(np.int64)
-    _warn_unreachable(unreachable.size, operator.n_rows)
+    unreachable = np.flatnonzero(~operator.reachable)
     # Blocks of at most 64 MB, at least two for each worker.
-    most = -(-operator.n_rows // (2 * max(1, len(parts.client.nthreads()))))
+    most = -(-operator.n_rows // (2 * max(1, len(client.nthreads()))))
     blocks = row_blocks(operator.n_rows, max(1, min(_BYTES_PER_BLOCK // (4 * labeled.size), most)))
     heights = [block.stop - block.start for block in blocks]
-    rows = keep_rows(parts.client, _operator_blocks(parts.client, operator, heights), heights, ("P",), folder)
+    rows = keep_rows(client, _operator_blocks(client, operator, heights), heights, ("P",), problem.folder)
     return replace(objective, rows=rows, unreachable=unreachable), unreachable.size
-
-
-def _warn_unreachable(n_unreachable: int, n_rows: int) -> None:
-    if n_unreachable:
-        warn_caller(
-            f"{n_unreachable} of {n_rows} rows lie in a component of the graph without a label and get gradient 0. "
-            "Raise n_neighbors, or label a row of each component.",
-            UnreachableRowsWarning,
-        )
 
 
 def _operator_blocks(client: distributed.Client, operator: Propagation, heights: list[int]) -> Any:
@@ -110,14 +144,7 @@ def _columns(operator: Propagation, some: slice) -> Float32:
 
 
 def spread_by_anchors(
-    parts: Parts,
-    X_l: Table,
-    objective: WorkerObjective,
-    recipe: Recipe,
-    folder: Path | None,
-    *,
-    n_anchors: int,
-    **threads: Any,
+    problem: Problem, X_l: Table, objective: WorkerObjective, **threads: Any
 ) -> tuple[WorkerObjective, int]:
     """Make anchors from a sample, and let the workers find those of their rows.
 
@@ -126,8 +153,9 @@ def spread_by_anchors(
 
     Parameters and results are those of :func:`spread_by_graph`; `X_l` are the labelled rows.
     """
+    parts, recipe = problem.parts, problem.recipe
     nobody = [np.empty(0, dtype=np.intp)] * len(parts.lengths)
-    _, sample = draw_rows(parts, nobody, n_anchors * _ROWS_PER_ANCHOR, recipe.random_state)
+    _, sample = draw_rows(parts, nobody, problem.n_anchors * _ROWS_PER_ANCHOR, recipe.random_state)
     anchors = AnchorNodes(
         read_table(sample, schema=parts.schema),
         X_l,
@@ -135,14 +163,13 @@ def spread_by_anchors(
         n_neighbors=recipe.graph.n_neighbors,
         scale=recipe.graph.scale,
         random_state=recipe.random_state,
-        n_anchors=n_anchors,
+        n_anchors=problem.n_anchors,
         **threads,
     )
     everywhere = parts.client.scatter(anchors)
     blocks = parts.map(_nearest, parts.pieces, schema=parts.schema, anchors=everywhere)
     n_unreachable = parts.n_rows - sum(parts.collect(lambda block: int(block[1].any(axis=1).sum()), blocks))
-    _warn_unreachable(n_unreachable, parts.n_rows)
-    rows = keep_rows(parts.client, blocks, parts.lengths, ("index", "share"), folder)
+    rows = keep_rows(parts.client, blocks, parts.lengths, ("index", "share"), problem.folder)
     return replace(objective, rows=rows, P_nodes=anchors.operator.dense()), n_unreachable
 
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grbb_ext.adapters.dask._rows import LARGEST_ID, Ids, split_ids
-from grbb_ext.labels import check_sample_weight, read_target
+from grbb_ext.labels import read_target
 from grbb_ext.table import Schema, Table, Unseen, join_schemas, listed_categories, read_column, read_table
 
 Pieces = Sequence[distributed.Future]
@@ -112,25 +112,18 @@ class Parts:
             return self.map(lambda X, start: start + np.arange(X.shape[0], dtype=np.int64), self.pieces, self.starts)
         return self.map(_check_row_ids, self.align(row_ids, "row_ids"))
 
-    def weights(self, sample_weight: Any) -> Pieces:
-        """Return the weights of the rows; None in place of each piece where all rows weigh 1."""
-        if sample_weight is None:
-            return [None] * len(self.pieces)
-        weights = self.align(sample_weight, "sample_weight")
-        return self.map(lambda weight: check_sample_weight(weight, weight.size), weights)
+    def fields(self, blocks: Pieces, *names: str) -> dict[str, Any]:
+        """Return arrays of tuples, by name, as dask Series with the partitions of X, as a DaskDMatrix wants them."""
+        fields = {}
+        for number, name in enumerate(names):
+            # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
+            made = self.map(_series, blocks, self.pieces, number=number)
+            fields[name] = dd.from_delayed([dask.delayed(piece) for piece in made], meta=_series((np.empty(0),)))
+        return fields
 
-    def series(self, pieces: Pieces, convert: Callable[..., Any] = np.asarray) -> dd.Series:
-        """Return pieces, converted, as a dask Series with the partitions of X, as a DaskDMatrix wants them."""
-        # Each is made where its rows are: else XGBoost, which packs both together, might move the rows.
-        made = self.map(_series, pieces, self.pieces, convert=convert)
-        return dd.from_delayed([dask.delayed(piece) for piece in made], meta=_series(np.empty(0)))
-
-    def id_fields(self, ids: Pieces) -> dict[str, dd.Series]:
+    def id_fields(self, ids: Pieces) -> dict[str, Any]:
         """Return the two fields of a DaskDMatrix that carry the ids."""
-        return {
-            "label_lower_bound": self.series(ids, lambda ids: split_ids(ids)[0]),
-            "label_upper_bound": self.series(ids, lambda ids: split_ids(ids)[1]),
-        }
+        return self.fields(self.map(split_ids, ids), "label_lower_bound", "label_upper_bound")
 
 
 def read_parts(client: distributed.Client, X: Any, missing: float | None = None) -> Parts:
@@ -310,8 +303,8 @@ def _check_row_ids(ids: NDArray[Any]) -> Ids:
     return numbers
 
 
-def _series(values: Any, piece: Any = None, convert: Callable[..., Any] = np.asarray) -> Any:
-    return pd.Series(convert(values).astype(np.float32))
+def _series(block: tuple[NDArray[Any], ...], piece: Any = None, number: int = 0) -> Any:
+    return pd.Series(block[number].astype(np.float32))
 
 
 def _mismatch(name: str, found: str, wanted: str) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import distributed
 import numpy as np
@@ -15,18 +13,14 @@ from xgboost import Booster
 from xgboost import dask as xgb_dask
 
 from grbb_ext._progress import timed
-from grbb_ext.adapters.dask._labels import collect_labels
-from grbb_ext.adapters.dask._model import Model, own_classes
-from grbb_ext.adapters.dask._objective import WorkerObjective
-from grbb_ext.adapters.dask._operators import spread_by_anchors, spread_by_graph
-from grbb_ext.adapters.dask._parts import Parts, read_parts, stacked
-from grbb_ext.adapters.dask._rows import keep_rows
-from grbb_ext.adapters.dask._teach import Taught, teach
-from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, check_graph, prepare_graph
+from grbb_ext.adapters.dask._model import Prepared, Problem, own_classes
+from grbb_ext.adapters.dask._operators import spread
+from grbb_ext.adapters.dask._parts import read_parts
+from grbb_ext.adapters.dask._teach import teach
+from grbb_ext.graph import KNNGraph, RefinedGraph, SharedGraph, check_graph
 from grbb_ext.labels import Labels
 from grbb_ext.objective import Recipe
 from grbb_ext.rules import Laplacian, Targets
-from grbb_ext.table import read_table
 
 _OF_LIGHTGBM = """
 bagging_fraction boosting boosting_type feature_fraction lambda_l1 lambda_l2 local_listen_port machines min_data_in_leaf
@@ -134,14 +128,9 @@ def _check_continued(before: Booster, objective: str, labels: Labels) -> None:
         )
 
 
-_LOG = logging.getLogger("grbb_ext")
-
-# Up to here the client builds the neighbour graph of all rows: a second of brute force, or a few of faiss.
-_GRAPH_UP_TO = 50_000
-
-# Settings of grbb_objective about labels and threads, and those that make a recipe, beside the graph.
-_OF_LABELS, _OF_THREADS = {"loss", "unlabeled"}, {"n_jobs", "verbose"}
+# Settings of grbb_objective that make a recipe, beside the graph; and the others, about labels and threads.
 _OF_RECIPE = {"class_weight", "lam", "preset", "propagation", "random_state", "rule", "teacher"}
+_OTHERS = {"loss", "unlabeled", "n_jobs", "verbose"}
 
 
 def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
@@ -152,7 +141,7 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
     """
     if "guard" in settings:
         raise TypeError("guard= is now teacher=: 'committee' is guard=True, the default, and 'graph' is guard=False.")
-    unknown = sorted(set(settings) - _OF_RECIPE - _OF_LABELS - _OF_THREADS)
+    unknown = sorted(set(settings) - _OF_RECIPE - _OTHERS)
     if unknown:
         raise TypeError(f"train got settings that grbb_objective does not have: {unknown}.")
     names = ("table", "knn", "refined", "anchors", "auto")
@@ -180,45 +169,6 @@ def read_recipe(graph: Any, settings: dict[str, Any]) -> Recipe:
     return recipe
 
 
-class Prepared(NamedTuple):
-    """What a training needs.
-
-    Attributes
-    ----------
-    parts : Parts
-        The partitions of X.
-    labels : Labels
-        Of the labelled rows.
-    objective : WorkerObjective or None
-        For all workers; None where the loss of the booster does the same.
-    data : dict
-        Arguments of a DaskDMatrix: X, and labels and weights, or ids.
-    info : dict
-        Numbers for the user: see :func:`grbb_ext.adapters.dask.train`.
-    taught : Taught or None
-        Teacher and targets of ``rule="targets"``.
-    """
-
-    parts: Parts
-    labels: Labels
-    objective: WorkerObjective | None
-    data: dict[str, Any]
-    info: dict[str, Any]
-    taught: Taught | None = None
-
-    def model(self, result: Mapping[str, Any]) -> Model:
-        """Return what training made of it."""
-        teacher = None if self.taught is None else self.taught.teacher
-        return Model(
-            **result,
-            classes=self.labels.classes,
-            teacher=teacher,
-            evidence=None if teacher is None else teacher.evidence,
-            schema=self.parts.schema,
-            info=self.info,
-        )
-
-
 def prepare(
     client: distributed.Client,
     X: Any,
@@ -230,20 +180,18 @@ def prepare(
     row_ids: Any = None,
     storage: str | Path = "workers",
     missing: float | None = None,
-    custom: bool = False,
-    n_anchors: int = 1000,
-    **of_rows: Any,
+    **more: Any,
 ) -> Prepared:
     """Load X, make targets or an operator, and send the workers what belongs to their rows.
 
     Parameters
     ----------
-    client, X, y, graph, row_ids, storage, missing, n_anchors, settings, **of_rows
-        As in :func:`grbb_ext.adapters.dask.train`; `of_rows` are `sample_weight` and `classes`.
+    client, X, y, graph, settings, row_ids, storage, missing
+        As in :func:`grbb_ext.adapters.dask.train`.
     recipe : Recipe
         Graph and settings as :func:`read_recipe` reads them.
-    custom : bool, default=False
-        Whether gradients have to come from an objective of ours.
+    **more
+        `sample_weight`, `classes`, `n_anchors` and `custom` of the :class:`Problem`.
     """
     seconds: dict[str, float] = {}
     with timed(seconds, "read"):
@@ -253,16 +201,14 @@ def prepare(
             raise ValueError("row_ids say which row of graph= each row of X is: pass a graph, or leave row_ids out.")
     elif (n_rows := check_graph(recipe.graph, None).shape[0]) != parts.n_rows:
         raise ValueError(f"graph has {n_rows} rows but X has {parts.n_rows}: each row must be there, once.")
-    of_rows |= {name: settings[name] for name in _OF_LABELS & set(settings)}
-    of_rows |= {"row_ids": row_ids, "folder": None if storage == "workers" else Path(storage).absolute()}
+    folder = None if storage == "workers" else Path(storage).absolute()
     asked = {**settings, "graph": None if isinstance(graph, str) and graph == "auto" else graph}
+    problem = Problem(parts, y, recipe, asked, row_ids, folder, **more)
     if isinstance(recipe.rule, Targets):
-        made = _by_targets(parts, y, recipe, asked, custom=custom, **of_rows)
-        assert made.taught is not None
-        seconds |= made.taught.seconds
+        made = teach(problem, seconds)
     else:
         with timed(seconds, "operator"):
-            made = _by_operator(parts, y, recipe, asked, n_anchors=n_anchors, **of_rows)
+            made = spread(problem)
     sent = 0 if made.objective is None else made.objective.numbers_per_round * (8 if recipe.rule.lam > 0 else 4)
     info = {
         "n_rows": parts.n_rows,
@@ -275,84 +221,9 @@ def prepare(
     return made._replace(info=info)
 
 
-def _by_targets(
-    parts: Parts, y: Any, recipe: Recipe, asked: Mapping[str, Any], *, custom: bool, folder: Path | None, **of_rows: Any
-) -> Prepared:
-    """Fit the teacher and let it teach.
-
-    For two classes and for regression the targets are the labels of the DMatrix, and XGBoost's own loss does the rest.
-    Its softmax takes no soft labels; there, and where `custom` asks for it, gradients come from a WorkerObjective.
-    """
-    taught = teach(parts, y, recipe, asked, **of_rows)
-    labels, rule = taught.labels, recipe.rule
-    assert isinstance(rule, Targets)
-    data, objective = {"data": parts.X}, None
-    if custom or labels.n_outputs > 1 or rule.lam > 0 or not rule.newton:
-        rows = keep_rows(parts.client, taught.blocks, parts.lengths, ("targets", "weight"), folder)
-        objective = WorkerObjective(
-            parts.n_rows, labels.n_outputs, labels.loss, taught.labeled, rule, rows=rows, L_l=taught.L_l
-        )
-        data |= parts.id_fields(parts.ids(None))
-    else:
-        data["label"] = parts.series(taught.blocks, itemgetter(0))
-        if taught.weighted:
-            data["weight"] = parts.series(taught.blocks, itemgetter(1))
-    info = {"n_unreachable": taught.n_unreachable, "n_sample": taught.n_sample}
-    return Prepared(parts, labels, objective, data, info, taught)
-
-
-def _by_operator(
-    parts: Parts,
-    y: Any,
-    recipe: Recipe,
-    asked: Mapping[str, Any],
-    *,
-    n_anchors: int,
-    row_ids: Any,
-    folder: Path | None,
-    sample_weight: Any = None,
-    **of_labels: Any,
-) -> Prepared:
-    """Read labels and ids, make the operator, and hand out its rows."""
-    form = _form(asked["graph"], parts, recipe)
-    threads = {name: asked[name] for name in _OF_THREADS & set(asked)}
-    ids, weights = parts.ids(row_ids), parts.weights(sample_weight)
-    of_labels["with_features"] = form == "anchors"
-    labels, labeled, X_l = collect_labels(parts, y, ids, weights, recipe.class_weight, **of_labels)
-    objective = WorkerObjective(parts.n_rows, labels.n_outputs, labels.loss, labeled, recipe.rule)
-    n_unreachable = 0
-    if X_l is not None:
-        of_anchors = {"n_anchors": n_anchors, **threads}
-        objective, n_unreachable = spread_by_anchors(parts, X_l, objective, recipe, folder, **of_anchors)
-    elif form != "none":
-        if form == "knn":
-            table = read_table(stacked(parts.client.gather(list(parts.pieces))), schema=parts.schema)
-            W = prepare_graph(recipe.graph, table, parts.n_rows, **threads).W
-        else:
-            W = check_graph(recipe.graph, None)
-        objective, n_unreachable = spread_by_graph(parts, W, objective, recipe, folder, **threads)
-    data = {"data": parts.X, **parts.id_fields(ids)}
-    if sample_weight is not None:
-        data["label"] = parts.series(weights)
-    return Prepared(parts, labels, objective, data, {"n_unreachable": n_unreachable, "graph": form})
-
-
 def quantile_matrix(client: distributed.Client, data: dict[str, Any], params: dict[str, Any], **more: Any) -> Any:
     """Return the data as XGBoost trains on it: binned at once where the tree method allows."""
     if params.get("tree_method", "hist") in ("hist", "auto"):
         return xgb_dask.DaskQuantileDMatrix(client, **data, max_bin=params.get("max_bin", 256), **more)
     more.pop("ref", None)
     return xgb_dask.DaskDMatrix(client, **data, **more)
-
-
-def _form(graph: Any, parts: Parts, recipe: Recipe) -> Literal["given", "knn", "anchors", "none"]:
-    if not isinstance(recipe.graph, KNNGraph):
-        return "given"
-    if not recipe.rule.needs_graph:
-        return "none"
-    if graph == "anchors" and recipe.rule.lam > 0:
-        raise ValueError("lam > 0 needs the graph of all rows, which anchors do without: use graph='knn' or lam=0.")
-    if graph is None:
-        graph = "knn" if parts.n_rows <= _GRAPH_UP_TO or recipe.rule.lam > 0 else "anchors"
-        _LOG.info("graph='auto': %s for %d rows.", graph, parts.n_rows)
-    return "anchors" if graph == "anchors" else "knn"

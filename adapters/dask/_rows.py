@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import distributed
 import numpy as np
@@ -52,8 +52,9 @@ def read_ids(data: xgb.DMatrix) -> Ids:
 def check_ids(ids: Ids, n_rows: int) -> None:
     """Raise on all workers alike unless their ids together are 0, ..., N - 1, each once.
 
-    All workers have to call it. The workers' bitmaps are joined, N / 8 bytes in all: if N ids set N different bits,
-    each is there once. Only when that fails are they counted, to name some of the culprits.
+    All workers have to call it; on the client it looks at the ids there alone. The workers' bitmaps are joined, N / 8
+    bytes in all: if N ids set N different bits, each is there once. Only when that fails are they counted, to name some
+    of the culprits.
 
     Parameters
     ----------
@@ -62,29 +63,26 @@ def check_ids(ids: Ids, n_rows: int) -> None:
     n_rows : int
         N.
     """
-    outside = ids[(ids < 0) | (ids >= n_rows)]
-    total, n_outside = collective.allreduce(np.array([ids.size, outside.size]), collective.Op.SUM)
-    if n_outside:
-        worst = int(collective.allreduce(np.array([ids.max(initial=0)]), collective.Op.MAX)[0])
-        raise ValueError(
-            ids_message(n_rows, int(total), [], [], f"{n_outside} ids are not in 0..{n_rows - 1} ({worst})")
-        )
-    full = True
-    for start, block in _blocks(ids, n_rows):
+    inside = ids[(ids >= 0) & (ids < n_rows)]
+    total, n_inside = collective.allreduce(np.array([ids.size, inside.size]), collective.Op.SUM).tolist()
+    full = total == n_inside == n_rows
+    for start, block in _blocks(inside, n_rows) if full else ():
         bits = np.zeros(min(_IDS_PER_BLOCK, n_rows - start), dtype=bool)
         bits[block] = True
         joined = collective.allreduce(np.packbits(bits), collective.Op.BITWISE_OR)
         full = full and bool(np.unpackbits(joined, count=bits.size).all())
-    if full and total == n_rows:
+    if full:
         return
     missing: list[int] = []
     twice: list[int] = []
-    for start, block in _blocks(ids, n_rows):
+    for start, block in _blocks(inside, n_rows):
         count = np.bincount(block, minlength=min(_IDS_PER_BLOCK, n_rows - start))
         count = collective.allreduce(count.astype(np.int64), collective.Op.SUM)
         missing += (start + np.flatnonzero(count == 0)[:_NAMED]).tolist()
         twice += (start + np.flatnonzero(count > 1)[:_NAMED]).tolist()
-    raise ValueError(ids_message(n_rows, int(total), missing[:_NAMED], twice[:_NAMED]))
+    largest = collective.allreduce(np.array([ids.max(initial=0)]), collective.Op.MAX)[0]
+    also = f"{total - n_inside} ids are not in 0..{n_rows - 1} ({largest})" if n_inside < total else ""
+    raise ValueError(ids_message(n_rows, total, missing[:_NAMED], twice[:_NAMED], also))
 
 
 def ids_message(n_rows: int, total: int, missing: list[int], twice: list[int], also: str = "") -> str:
@@ -108,64 +106,52 @@ def _blocks(ids: Ids, n_rows: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
 Array = NDArray[Any]
 
 
-class Rows(Protocol):
-    """Values of all rows, somewhere."""
-
-    def take(self, ids: Ids) -> Array:
-        """Return the values of some rows, in the order of the ids. Called on a worker."""
-
-
 @dataclass(frozen=True)
-class ResidentRows:
-    """Blocks of rows in the memory of the workers.
+class Rows:
+    """What belongs to each row, as arrays that were made together, block by block.
 
     Attributes
     ----------
     starts : ndarray of int64
         The first id of each block; block b holds the ids from there to the start of the next.
-    name : str
-        The published dataset of blocks, tuples of arrays that were made together.
-    part : int
-        Which array of a tuple.
+    names : tuple of str
+        What the arrays are.
+    folder : Path or None
+        On a file system that all workers see: ``name/b.npy`` has an array of block b. None where the blocks are in the
+        memory of the workers.
+    published : str
+        There, the published dataset of blocks, tuples of arrays.
     holders : tuple of tuples of str
         The workers that got each block.
     """
 
     starts: Ids
-    name: str
-    part: int
-    holders: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
+    folder: Path | None = None
+    published: str = ""
+    holders: tuple[tuple[str, ...], ...] = ()
 
-    def take(self, ids: Ids) -> Array:
-        """Fetch the blocks that hold the ids, one at a time, from the workers that have them."""
-        client = distributed.get_client()
-        blocks = client.get_dataset(self.name)
-        of_block = np.searchsorted(self.starts, ids, side="right") - 1
-        taken: Array | None = None
+    def take(self, ids: Ids) -> list[Array]:
+        """Return the values of some rows, in the order of the ids; blocks are fetched one at a time, on a worker."""
+        of_block, fetch = np.searchsorted(self.starts, ids, side="right") - 1, self._fetch()
+        taken: list[Array] = []
         # An empty partition needs the shape of a row all the same.
         for number in np.unique(of_block).tolist() or [0]:
-            values = client.gather(blocks[number], direct=True)[self.part]
-            if taken is None:
-                taken = np.empty((ids.size, *values.shape[1:]), dtype=values.dtype)
+            block = fetch(number)
+            taken = taken or [np.empty((ids.size, *values.shape[1:]), dtype=values.dtype) for values in block]
             here = np.flatnonzero(of_block == number)
-            taken[here] = values[ids[here] - self.starts[number]]
-        assert taken is not None
+            for made, values in zip(taken, block, strict=True):
+                made[here] = values[ids[here] - self.starts[number]]
         return taken
 
-
-@dataclass(frozen=True)
-class FileRows:
-    """A ``.npy`` file on a file system that all workers see, row i of which belongs to id i."""
-
-    path: str
-
-    def take(self, ids: Ids) -> Array:
-        """Read the rows of the ids, in the order of the file."""
-        stored = np.load(self.path, mmap_mode="r")
-        order = np.argsort(ids, kind="stable")
-        taken = np.empty((ids.size, *stored.shape[1:]), dtype=stored.dtype)
-        taken[order] = stored[ids[order]]
-        return taken
+    def _fetch(self) -> Callable[[int], Sequence[Array]]:
+        """Return a function that reads a block, or gets it from a worker that has it."""
+        if self.folder is not None:
+            paths = [self.folder / name for name in self.names]
+            return lambda number: [np.load(path / f"{number}.npy", mmap_mode="r") for path in paths]
+        client = distributed.get_client()
+        blocks = client.get_dataset(self.published)
+        return lambda number: client.gather(blocks[number], direct=True)
 
 
 def finish(made: Sequence[distributed.Future]) -> None:
@@ -180,9 +166,9 @@ def keep_rows(
     client: distributed.Client,
     blocks: Sequence[distributed.Future],
     lengths: Sequence[int],
-    names: Sequence[str],
+    names: tuple[str, ...],
     folder: Path | None,
-) -> dict[str, Rows]:
+) -> Rows:
     """Keep blocks of rows where training finds them.
 
     Parameters
@@ -193,42 +179,31 @@ def keep_rows(
         Tuples of arrays, one for each name, with as many rows as `lengths` says.
     lengths : sequence of int
         Rows of each block.
-    names : sequence of str
+    names : tuple of str
         What the arrays are.
     folder : Path or None
         A folder that all workers and the client see; None leaves the blocks in the workers' memory.
-
-    Returns
-    -------
-    dict of str to Rows
-        By name.
     """
-    starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     if folder is None:
         # A published dataset outlives the client's own references, and its name is all that the workers need.
         finish(blocks)
         published = f"grbb_ext-{uuid.uuid4().hex}"
         client.publish_dataset(list(blocks), name=published)
         holders = tuple(tuple(workers) for workers in client.who_has(list(blocks)).values())
-        return {name: ResidentRows(np.array(starts[:-1]), published, part, holders) for part, name in enumerate(names)}
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [str(folder / f"{name}.npy") for name in names]
-    kinds = client.submit(lambda block: [(values.shape[1:], values.dtype) for values in block], blocks[0]).result()
-    for path, (shape, dtype) in zip(paths, kinds, strict=True):
-        np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(starts[-1], *shape)).flush()
-    # Each block is a run of each file of its own, so that the workers write side by side.
-    client.gather(client.map(_write, blocks, starts[:-1], paths=paths, pure=False))
-    return {name: FileRows(path) for name, path in zip(names, paths, strict=True)}
+        return Rows(starts, names, None, published, holders)
+    for name in names:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    client.gather(client.map(_write, blocks, range(len(blocks)), folders=[folder / name for name in names], pure=False))
+    return Rows(starts, names, folder)
 
 
-def release_rows(client: distributed.Client, kept: Iterable[Rows]) -> None:
+def release_rows(client: distributed.Client, kept: Rows | None) -> None:
     """Let go of the workers' memory."""
-    for name in {rows.name for rows in kept if isinstance(rows, ResidentRows)}:
-        client.unpublish_dataset(name)
+    if kept is not None and kept.folder is None:
+        client.unpublish_dataset(kept.published)
 
 
-def _write(block: tuple[Array, ...], start: int, paths: list[str]) -> None:
-    for values, path in zip(block, paths, strict=True):
-        stored = np.load(path, mmap_mode="r+")
-        stored[start : start + values.shape[0]] = values
-        stored.flush()
+def _write(block: tuple[Array, ...], number: int, folders: list[Path]) -> None:
+    for values, folder in zip(block, folders, strict=True):
+        np.save(folder / f"{number}.npy", values)

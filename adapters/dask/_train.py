@@ -151,7 +151,7 @@ def train(
     with naming_the_lost(client, workers):
         prepared = prepare(client, X, y, recipe, graph, settings, **of_rows)
     objective, labels, seconds = prepared.objective, prepared.labels, prepared.info["seconds"]
-    kept = [] if objective is None else list(objective.rows.values())
+    kept = None if objective is None else objective.rows
     try:
         if xgb_model is not None and not isinstance(xgb_model, Booster):
             xgb_model = Booster(model_file=xgb_model)
@@ -167,12 +167,11 @@ def train(
                 data = {"data": of_set.X, **evaluation_fields(of_set, y_of_set, labels)}
                 sets.append((quantile_matrix(client, data, full, ref=dtrain, **layout), name))
             needed = {*dtrain.worker_map, *holders_of(client, kept)}
-        costed = []
+        callbacks = [*(callbacks or ())]
         if costs is not None:
-            assert objective is not None
             prices = costs if isinstance(costs, FeatureCosts) else FeatureCosts(costs)
             miser = {"mu": mu, "budget": budget, "strategy": strategy, "probe_every": probe_every}
-            costed = [CostedTraining(objective, prices, miser)]
+            callbacks.append(CostedTraining(prices, miser))
         lost = naming_the_lost(client, workers | needed, needed)
         with lost, TrackerApart(client) as apart, timed(seconds, "rounds"):
             result = xgb_dask.train(
@@ -181,10 +180,10 @@ def train(
                 dtrain,
                 num_boost_round,
                 evals=sets or None,
-                obj=costed[0] if costed else objective,
+                obj=objective,
                 early_stopping_rounds=early_stopping_rounds,
                 xgb_model=xgb_model,
-                callbacks=[*(callbacks or ()), *costed] or None,
+                callbacks=callbacks or None,
                 verbose_eval=verbose_eval,
                 **({} if coll_cfg is None else {"coll_cfg": coll_cfg}),  # since XGBoost 3.0
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +140,6 @@ class _CostKeeper:
     patience: int = 1
     num_leaves: int = 0
     stopping: bool = False
-    stopped_here: bool = False
 
     def callbacks(self, others: Sequence[Callable[..., Any]]) -> list[Callable[..., Any]]:
         """Return the callbacks of a run: prepare last before the round, settle first after it, stop last."""
@@ -166,25 +164,21 @@ class _CostKeeper:
                 "The model uses features that were not seen to be bought: a callback has changed its trees."
             )
         booster.ledger_ = ledger  # type: ignore[attr-defined]
-        if self.stopped_here:
-            booster.best_iteration = 0
         return booster
 
     def _prepare(self, env: Any) -> None:
+        booster = env.model
         if self.rounds is None:
-            self.rounds = self._start(env.model)
-            self.num_leaves = parameters.get(env.model.params, "num_leaves", 31)
-        if parameters.get(env.model.params, "num_leaves", 31) > self.num_leaves:
+            names, n_features = booster.feature_name(), booster.num_feature()
+            unnamed = names == [f"Column_{i}" for i in range(n_features)] and names[0] not in self.costs.features
+            ledger = Ledger(self.costs.bind(n_features if unnamed else names), self.budget)
+            if self.paid is not None:
+                ledger.buy(self.paid)
+            self.rounds = Rounds(booster, ledger, self.mu, self.params)
+            self.num_leaves = parameters.get(booster.params, "num_leaves", 31)
+        if parameters.get(booster.params, "num_leaves", 31) > self.num_leaves:
             raise ValueError("num_leaves cannot be raised during training with costs: start with the largest.")
         self.rounds.prepare()
-
-    def _start(self, booster: lgb.Booster) -> Rounds:
-        names, n_features = booster.feature_name(), booster.num_feature()
-        unnamed = names == [f"Column_{i}" for i in range(n_features)] and names[0] not in self.costs.features
-        ledger = Ledger(self.costs.bind(n_features if unnamed else names), self.budget)
-        if self.paid is not None:
-            ledger.buy(self.paid)
-        return Rounds(booster, ledger, self.mu, self.params)
 
     def _settle(self, env: Any) -> None:
         assert self.rounds is not None
@@ -200,9 +194,8 @@ class _CostKeeper:
             end_for_costs(self.rounds.ledger, self.mu, env.model.current_iteration(), quiet=quiet)
 
     def _stop(self, env: Any) -> None:
-        if self.stopping:
-            self.stopped_here = True
-            raise lgb.EarlyStopException(env.model.current_iteration() - 1, env.evaluation_result_list)
+        if self.stopping:  # no round is the best one
+            raise lgb.EarlyStopException(-1, env.evaluation_result_list)
 
 
 def of_grown_rounds(env: Any, *, last: bool = False) -> Any:
@@ -221,27 +214,23 @@ def of_grown_rounds(env: Any, *, last: bool = False) -> Any:
 
 def in_places(callbacks: Sequence[Callable[..., Any]], see: Callable[[Any], Any]) -> list[_Callback]:
     """Return callbacks in the places that ``lightgbm.train`` gives them; what they get after a round is `see` of it."""
-    wrapped: list[_Callback] = []
-    for i, callback in enumerate(callbacks):
-        before, order = getattr(callback, "before_iteration", False), getattr(callback, "order", i - len(callbacks))
-        wrapped.append(_Callback(callback if before else partial(_look, callback, see), order, before))
-    return wrapped
-
-
-def _look(callback: Callable[..., Any], see: Callable[[Any], Any], env: Any) -> None:
-    callback(see(env))
+    return [
+        _Callback(one, getattr(one, "order", i - len(callbacks)), getattr(one, "before_iteration", False), see)
+        for i, one in enumerate(callbacks)
+    ]
 
 
 @dataclass(frozen=True)
 class _Callback:
-    """A callback with its place among the others."""
+    """A callback with its place among the others, and what it is shown of a round that was grown."""
 
     call: Callable[[Any], None]
     order: int
     before_iteration: bool
+    see: Callable[[Any], Any] | None = None
 
     def __call__(self, env: Any) -> None:
-        self.call(env)
+        self.call(env if self.before_iteration or self.see is None else self.see(env))
 
 
 def early_stopping(params: dict[str, Any]) -> list[Callable[..., Any]]:

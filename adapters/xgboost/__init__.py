@@ -17,6 +17,7 @@ except ImportError as error:
 
 from grbb_ext.adapters._wrapped import Folds, check_objective, labels_of, refuse_keywords
 from grbb_ext.adapters.xgboost._estimator import ADAPTER
+from grbb_ext.adapters.xgboost._mask import MaskedBooster as MaskedBooster  # for adapters.dask, not for users
 from grbb_ext.adapters.xgboost._miser import GreedyMiser, Strategy
 
 __all__ = ["ADAPTER", "GreedyMiser", "Strategy", "cv", "metric"]

@@ -134,8 +134,11 @@ class ColumnMask:
         self._weights = self.weights if sampled else np.ones(self._n, dtype=np.float32)
         self.usable: Mask = self._weights > 0
 
-    def set(self, booster: xgb.Booster, allowed: Mask, groups: Groups | None = None, *, sampling: bool = True) -> None:
-        """Open columns to the next tree of a booster.
+    @contextmanager
+    def opened(
+        self, booster: xgb.Booster, allowed: Mask, groups: Groups | None = None, *, sampling: bool = True
+    ) -> Iterator[None]:
+        """Open columns while a tree is grown; whatever happens, data set and booster are then as the user made them.
 
         Parameters
         ----------
@@ -155,57 +158,49 @@ class ColumnMask:
         if 0 < k < self._n:
             ratio = min(1.0, (max(1, int(ratio * k)) + 0.5) / self._n)
             weights = np.where(allowed, self._weights, 0).astype(np.float32)
-        self._dtrain.set_info(feature_weights=weights)
-        booster.set_param(
-            {
-                "colsample_bytree": ratio,
-                "gamma": settings.gamma if k else _NO_SPLIT,
-                "interaction_constraints": settings.interaction_constraints if groups is None else json.dumps(groups),
-            }
-        )
-
-    @contextmanager
-    def opened(
-        self, booster: xgb.Booster, allowed: Mask, groups: Groups | None = None, *, sampling: bool = True
-    ) -> Iterator[None]:
-        """Open columns while a tree is grown; whatever happens, the data set then has the user's weights again."""
+        changed = {
+            "colsample_bytree": ratio,
+            "gamma": settings.gamma if k else _NO_SPLIT,
+            "interaction_constraints": settings.interaction_constraints if groups is None else json.dumps(groups),
+        }
         try:
-            self.set(booster, allowed, groups, sampling=sampling)
+            self._dtrain.set_info(feature_weights=weights)
+            booster.set_param(changed)
             yield
         finally:
             self._dtrain.set_info(feature_weights=self.weights)
+            booster.set_param({name: getattr(settings, name) for name in changed})
 
-    def restore(self, booster: xgb.Booster) -> None:
-        """Give the data set and the booster back as the user made them."""
-        self._dtrain.set_info(feature_weights=self.weights)
-        changed = ("colsample_bytree", "gamma", "interaction_constraints")
-        booster.set_param({name: getattr(self._settings, name) for name in changed})
+
+#: The mask of a round, by booster, data set, and custom objective or None.
+Opened = Callable[[xgb.Booster, xgb.DMatrix, Any], AbstractContextManager[None]]
 
 
 class MaskedBooster(xgb.Booster):
-    """What ``xgboost.train`` updates meanwhile: the mask is set for the time of an update only.
+    """What ``xgboost.train`` updates meanwhile: columns are chosen and opened for the time of an update only.
 
     XGBoost calls no callback when a training breaks off, by an error of the objective or of another callback or by the
     keyboard, so that a mask that outlived the update would stay in the user's data set.
     """
 
-    _opened: Callable[[Any], AbstractContextManager[None]]
+    _opened: Opened
 
     @classmethod
-    def take(cls, booster: xgb.Booster, opened: Callable[[Any], AbstractContextManager[None]]) -> None:
-        """Make a booster a masked one; its class is set back to end that. `opened` gets the custom objective."""
+    def take(cls, booster: xgb.Booster, opened: Opened) -> None:
+        """Make a booster a masked one, until :meth:`give_back`."""
         booster.__class__ = cls
         vars(booster)["_opened"] = opened
 
     @staticmethod
-    def give_back(booster: xgb.Booster) -> None:
-        """Make it an ordinary booster again."""
-        booster.__class__ = xgb.Booster
-        vars(booster).pop("_opened", None)
+    def give_back(booster: Any) -> None:
+        """Make it an ordinary booster again, if it is none."""
+        if isinstance(booster, MaskedBooster):
+            booster.__class__ = xgb.Booster  # type: ignore[assignment]
+            del vars(booster)["_opened"]
 
     def update(self, dtrain: xgb.DMatrix, iteration: int, fobj: Any = None) -> None:
         """Grow a round on the columns that are open to it."""
-        with self._opened(fobj):
+        with self._opened(self, dtrain, fobj):
             super().update(dtrain, iteration, fobj)
 
     def __getstate__(self) -> dict[str, Any]:

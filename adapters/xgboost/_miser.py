@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -183,21 +183,12 @@ class GreedyMiser(xgb.callback.TrainingCallback):
             )
         self._n_read = model.num_boosted_rounds()
         if self._n_read > 0:
-            self.ledger_.buy(self._reader.used(model))
+            self.ledger_.buy(self._reader.growth(model).used)
         self._model = model
         self._mask = ColumnMask(self._dtrain, self._settings)
-        if not (self._idle or self._many_machines):
-            MaskedBooster.take(model, lambda fobj: self._opened(model, fobj))
+        MaskedBooster.take(model, self._opened)
         self._prober = Prober(self._dtrain, self._settings, self._mask, self._reader)
         return model
-
-    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Decide what the round may use."""
-        if not self._idle:
-            self._open = self._decide(model)
-            if self._many_machines:  # within the update already, on data that are the worker's own
-                self._mask.set(model, *self._open)
-        return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Pay for what the round used; end training where nothing more can be learned."""
@@ -226,10 +217,8 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         return model
 
     def _give_back(self, model: xgb.Booster) -> None:
-        self._mask.restore(model)
         for booster in (self._model, model):  # another callback may have returned one of its own
-            if isinstance(booster, MaskedBooster):
-                MaskedBooster.give_back(booster)
+            MaskedBooster.give_back(booster)
 
     def _check_objective(self, settings: Settings) -> None:
         if callable(self._obj):
@@ -247,13 +236,16 @@ class GreedyMiser(xgb.callback.TrainingCallback):
             )
         self._gradients = builtin_gradients(self._obj, settings.scale_pos_weight)
 
-    def _opened(self, model: xgb.Booster, fobj: Any) -> AbstractContextManager[None]:
-        """Return the mask of a round that is grown with a custom objective or, if that is None, with a built-in one."""
+    def _opened(self, model: xgb.Booster, dtrain: xgb.DMatrix, fobj: Any) -> AbstractContextManager[None]:
+        """Decide what the round may use, and return the mask for it; a built-in objective is None."""
+        if self._idle:
+            return nullcontext()
         if (fobj is None) != isinstance(self._obj, str):
             raise ValueError(
                 "xgboost.train and GreedyMiser have different objectives: pass obj= to both, or give GreedyMiser the "
                 "name of the built-in one."
             )
+        self._open = self._decide(model)
         return self._mask.opened(model, *self._open)
 
     def _decide(self, model: xgb.Booster) -> tuple[Mask, Groups | None]:
@@ -306,7 +298,7 @@ class GreedyMiser(xgb.callback.TrainingCallback):
         """Pay for what the rounds since the last call used; return whether they found no split."""
         empty = True
         for round in range(self._n_read, model.num_boosted_rounds()):
-            used = self._reader.used(model[round : round + 1])
+            used = self._reader.growth(model[round : round + 1]).used
             if (used & ~self._open[0]).any():
                 self._give_back(model)
                 raise RuntimeError(

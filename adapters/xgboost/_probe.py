@@ -92,27 +92,18 @@ class TreeReader:
         self._unnamed = {f"f{i}": i for i in range(n_columns)}
         self._named = {name: i for i, name in enumerate(names or self._unnamed)}
 
-    def used(self, booster: xgb.Booster) -> Mask:
-        """Return the columns that some split of a booster reads."""
-        position = self._position(booster)
-        used = np.zeros(len(position), dtype=bool)
-        used[[position[name] for name in booster.get_score(importance_type="weight")]] = True
-        return used
-
     def step(self, booster: xgb.Booster) -> float:
         """Return by how much a booster whose trees are single leaves moves the scores, at most."""
         return max(abs(float(tree.split("leaf=")[1].split(",")[0])) for tree in booster.get_dump())
 
-    def growth(self, booster: xgb.Booster, round: int, gamma: float = 0.0) -> Growth:
-        """Return what a round grew; each split's gain is charged gamma, as XGBoost does."""
-        one = booster[round : round + 1]
-        position = self._position(one)
-        gain = np.zeros(len(position))
-        used = np.zeros(gain.size, dtype=bool)
-        for name, value in one.get_score(importance_type="total_gain").items():
+    def growth(self, booster: xgb.Booster, gamma: float = 0.0) -> Growth:
+        """Return what the rounds of a booster grew; each split's gain is charged gamma, as XGBoost does."""
+        position = self._position(booster)
+        gain, used = np.zeros(len(position)), np.zeros(len(position), dtype=bool)
+        for name, value in booster.get_score(importance_type="total_gain").items():
             gain[position[name]], used[position[name]] = value, True
         if gamma > 0:
-            for name, count in one.get_score(importance_type="weight").items():
+            for name, count in booster.get_score(importance_type="weight").items():
                 gain[position[name]] -= gamma * float(np.sum(count))
         return Growth(used, gain)
 
@@ -184,7 +175,7 @@ class Prober:
         round = self._scratch.num_boosted_rounds()
         with self._mask.opened(self._scratch, allowed, groups, sampling=False):
             self._scratch.boost(self._sample, round, grad=self.gradients[0], hess=self.gradients[1])
-        growth = self._reader.growth(self._scratch, round, self._settings.gamma)
+        growth = self._reader.growth(self._scratch[round : round + 1], self._settings.gamma)
         return Growth(growth.used, growth.gain * self._settings.subsample)
 
     def starting_scores(self, booster: xgb.Booster) -> NDArray[np.float32]:

@@ -27,8 +27,8 @@ STAGES = {
     "graph": (("grbb_ext.adapters.dask._prepare", "read_parts"),),
     "targets": (
         ("grbb_ext.adapters.dask._prepare", "teach"),
-        ("grbb_ext.adapters.dask._prepare", "spread_by_graph"),
-        ("grbb_ext.adapters.dask._prepare", "spread_by_anchors"),
+        ("grbb_ext.adapters.dask._operators", "spread_by_graph"),
+        ("grbb_ext.adapters.dask._operators", "spread_by_anchors"),
     ),
     "rounds": (("xgboost.dask", "train"),),
 }

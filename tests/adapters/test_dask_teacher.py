@@ -13,9 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from grbb_ext import GraphWarning, RefinedGraph, TableGraph, Targets, grbb_objective
 from grbb_ext.adapters.dask import predict, train, train_lightgbm
-from grbb_ext.adapters.dask._parts import read_parts
-from grbb_ext.adapters.dask._prepare import read_recipe
-from grbb_ext.adapters.dask._teach import teach
+from grbb_ext.adapters.dask._prepare import prepare, read_recipe
+from grbb_ext.adapters.dask._rows import release_rows
 
 # What the teacher says of these tables is said by the tests of the teacher.
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore::UserWarning")]
@@ -58,6 +57,17 @@ def one_process(frame, **settings):
     return grbb_objective(X, frame["y"].to_numpy(), verbose=False, **settings), X
 
 
+def taught(client, rows, graph=None, **settings):
+    """Return what train() makes before the first round, and the targets in it."""
+    recipe = read_recipe(graph, settings)
+    ready = prepare(client, rows[COLUMNS], rows["y"], recipe, graph, settings)
+    if ready.objective is None:
+        return ready, ready.data["label"].compute().to_numpy()
+    q, _ = ready.objective.rows.take(np.arange(N))
+    release_rows(client, ready.objective.rows)
+    return ready, q
+
+
 def trained(obj, X, rounds=8, **params):
     data = xgb.QuantileDMatrix(X, label=obj.targets_, enable_categorical=True)
     return xgb.train({"objective": "binary:logistic", "base_score": 0.5, **PARAMS, **params}, data, rounds)
@@ -98,35 +108,28 @@ class TestSameAsOneMachine:
     def test_targets_are_those_of_one_machine_to_the_last_bit(self, client, n_classes, settings):
         frame, _ = table(n_classes)
         rows = dd.from_pandas(frame, npartitions=3)
-        recipe = read_recipe(settings.get("graph"), {k: v for k, v in settings.items() if k != "graph"})
-        taught = teach(read_parts(client, rows[COLUMNS]), rows["y"], recipe, settings)
+        ready, q = taught(client, rows, **settings)
         obj, _ = one_process(frame, **settings)
-        q = np.concatenate([block[0] for block in client.gather(taught.blocks)])
         assert_array_equal(q, obj.targets_)
-        assert taught.n_sample == N
-        assert taught.teacher.evidence == obj.evidence_
+        assert ready.info["n_sample"] == N
+        assert ready.teacher.evidence == obj.evidence_
 
     @pytest.mark.parametrize("name", ["table", "knn", "refined"])
     def test_graphs_have_the_names_of_one_machine(self, client, name):
         frame, _ = table()
         rows = dd.from_pandas(frame, npartitions=3)
-        recipe = read_recipe(name, {})
-        taught = teach(read_parts(client, rows[COLUMNS]), rows["y"], recipe, {"graph": name})
         obj, _ = one_process(frame, graph=name)
-        assert_array_equal(np.concatenate([block[0] for block in client.gather(taught.blocks)]), obj.targets_)
+        assert_array_equal(taught(client, rows, graph=name)[1], obj.targets_)
 
     @pytest.mark.parametrize("graph", [TableGraph(max_nodes=150), RefinedGraph(max_nodes=150)])
     def test_beyond_the_sample_rows_get_what_the_teacher_predicts(self, client, graph):
         frame, truth = table()
         rows = dd.from_pandas(frame, npartitions=3)
-        settings = {"graph": graph}
-        recipe = read_recipe(settings["graph"], {})
-        taught = teach(read_parts(client, rows[COLUMNS]), rows["y"], recipe, settings)
-        assert taught.n_sample == 150
-        q = np.concatenate([block[0] for block in client.gather(taught.blocks)])
+        ready, q = taught(client, rows, graph=graph)
+        assert ready.info["n_sample"] == 150
         labeled = frame["y"].notna().to_numpy()
         assert_array_equal(q[labeled], frame["y"][labeled] == "middle")
-        predicted = taught.teacher.predict(frame[COLUMNS]).astype(np.float32)
+        predicted = ready.teacher.predict(frame[COLUMNS]).astype(np.float32)
         # Nodes have the answer of the operator itself, which rounding may move.
         assert_allclose(q[~labeled], predicted[~labeled], rtol=0, atol=1e-5)
         assert np.mean((q > 0.5) == (truth == "middle")) > 0.7

@@ -14,9 +14,10 @@ from numpy.testing import assert_array_equal
 
 from grbb_ext import grbb_objective, knn_graph
 from grbb_ext.adapters.dask import _rows as _dask_ids
-from grbb_ext.adapters.dask._objective import LabeledRows, WorkerObjective
-from grbb_ext.adapters.dask._rows import LARGEST_ID, FileRows, check_ids, read_ids, split_ids
+from grbb_ext.adapters.dask._objective import WorkerObjective
+from grbb_ext.adapters.dask._rows import LARGEST_ID, Rows, check_ids, read_ids, split_ids
 from grbb_ext.graph import laplacian
+from grbb_ext.labels import read_labels
 from grbb_ext.rules import RULES
 
 
@@ -45,18 +46,20 @@ def test_only_permutations_pass(ids, block):
 
 def test_a_file_gives_the_rows_of_the_ids_in_their_order(tmp_path):
     values = np.arange(12.0).reshape(6, 2)
-    np.save(tmp_path / "P.npy", values)
-    rows = FileRows(str(tmp_path / "P.npy"))
-    assert_array_equal(rows.take(np.array([4, 0, 5])), values[[4, 0, 5]])
-    assert rows.take(np.empty(0, dtype=np.int64)).shape == (0, 2)
+    (tmp_path / "P").mkdir()
+    for number, block in enumerate(np.split(values, [2, 5])):
+        np.save(tmp_path / "P" / f"{number}.npy", block)
+    rows = Rows(np.array([0, 2, 5]), ("P",), tmp_path)
+    assert_array_equal(rows.take(np.array([4, 0, 5]))[0], values[[4, 0, 5]])
+    assert rows.take(np.empty(0, dtype=np.int64))[0].shape == (0, 2)
 
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    values: np.ndarray
+    arrays: tuple
 
     def take(self, ids):
-        return self.values[ids]
+        return [values[ids] for values in self.arrays]
 
 
 def whole_and_part(rule, lam, n_classes):
@@ -67,7 +70,7 @@ def whole_and_part(rule, lam, n_classes):
     y[:n_classes] = np.arange(n_classes)
     W = knn_graph(X, 5)
     obj = grbb_objective(None, y, graph=W, rule=rule, lam=lam)
-    rows = {"P": Held(obj.P_bar_), "targets": Held(obj.targets_), "weight": Held(np.ones(90, dtype=np.float32))}
+    of_rows = (obj.targets_, np.ones(90, dtype=np.float32)) if rule == "targets" else (obj.P_bar_,)
     sent = []
 
     def total(values):
@@ -76,11 +79,10 @@ def whole_and_part(rule, lam, n_classes):
 
     worker = WorkerObjective(
         n_rows=90,
-        n_outputs=obj.n_outputs_,
-        loss=obj.loss_,
-        labeled=LabeledRows(obj.labeled_, obj.labeled_targets_, obj.labeled_weight_),
+        labels=read_labels(y),
+        weights=obj.labeled_weight_,
         rule=RULES[rule].replace(lam=lam),
-        rows=rows,
+        rows=Held(of_rows),
         P_nodes=None,
         unreachable=np.empty(0, dtype=np.int64),
         L_l=laplacian(W)[obj.labeled_] if lam else None,
