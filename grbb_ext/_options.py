@@ -71,20 +71,6 @@ def positive_number(value: Any, name: str, also: str = "") -> float:
     return float(value)
 
 
-def check_n_jobs(value: Any) -> None:
-    """Raise a ValueError unless `value` is a number of threads or of fits at a time.
-
-    Examples
-    --------
-    >>> check_n_jobs(0)
-    Traceback (most recent call last):
-    ...
-    ValueError: n_jobs must be a positive integer, -1 or None, got 0.
-    """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value == 0):
-        raise ValueError(f"n_jobs must be a positive integer, -1 or None, got {value!r}.")
-
-
 def one_of(value: Any, allowed: tuple[Any, ...], name: str) -> None:
     """Raise a ValueError that names a parameter unless its value is one of those allowed.
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
-
-from grbb_ext._options import check_n_jobs
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -104,16 +103,21 @@ def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
     seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for: None and negative numbers are all cores.
+def n_threads(n_jobs: Any) -> int:
+    """Return the number of threads, or of fits at a time, that `n_jobs` asks for: None and negative are all cores.
 
     Examples
     --------
     >>> n_threads(3), n_threads(None) == n_threads(-1) == os.cpu_count()
     (3, True)
+    >>> n_threads(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_jobs must be a positive integer, -1 or None, got 0.
     """
-    check_n_jobs(n_jobs)
-    return n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be a positive integer, -1 or None, got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
 
 
 def one_thread_of_blas() -> AbstractContextManager[Any]:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._options import Spec, check_n_jobs, one_of, positive_int, positive_number
+from grbb_ext._options import Spec, one_of, positive_int, positive_number
+from grbb_ext._progress import n_threads
 from grbb_ext.graph._affinity import Weights, edge_weights
 from grbb_ext.graph._neighbors import Index, Method, nearest_neighbors
 from grbb_ext.table import DistanceSpace, Matrix, Scale, Table, read_table, row_keys
@@ -280,7 +281,7 @@ def knn_graph(
     [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
     """
     spec = KNNGraph(n_neighbors, weights, metric, method, scale, bandwidth)
-    check_n_jobs(n_jobs)
+    n_threads(n_jobs)
     table = read_table(X)
     if n_neighbors >= table.n_rows:
         raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {table.n_rows}.")

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grbb_ext._options import check_n_jobs, is_number, positive_int, read_spec
-from grbb_ext._progress import one_thread_of_blas
+from grbb_ext._options import is_number, positive_int, read_spec
+from grbb_ext._progress import n_threads, one_thread_of_blas
 from grbb_ext.graph._affinity import check_graph
 from grbb_ext.graph._knn import KNNGraph, NeighborLists
 from grbb_ext.table import DistanceSpace, Matrix, Table, read_table, row_keys
@@ -220,9 +220,6 @@ class PreparedGraph:
     verbose: bool = False
     kept: Kept | None = None
 
-    def __post_init__(self) -> None:
-        check_n_jobs(self.n_jobs)
-
     @property
     def components(self) -> NDArray[np.floating[Any]] | None:
         """Principal components, where they are fewer than the numbers of the table; else None."""
@@ -376,6 +373,7 @@ class SharedGraph:
         n_jobs: int | None = None,
         verbose: bool = True,
     ) -> None:
+        n_threads(n_jobs)
         table = read_table(X, categorical=categorical_features)
         if isinstance(graph, str):
             graph = read_spec(graph, GRAPHS, KNNGraph, "graph", " or an affinity")

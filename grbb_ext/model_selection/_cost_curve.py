@@ -14,8 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from grbb_ext._options import check_n_jobs
-from grbb_ext._progress import progress
+from grbb_ext._progress import n_threads, progress
 from grbb_ext.costs import FeatureCosts, check_price
 from grbb_ext.forest import Forest
 from grbb_ext.model_selection._curve import CostCurve
@@ -205,7 +204,7 @@ def cost_curve(
         return _curve_of_function(estimator, feature_costs, mus, budgets, scoring, higher_is_better, verbose)
     if not higher_is_better:
         raise ValueError("Scores of scikit-learn are higher for better models: use one such as 'neg_log_loss'.")
-    check_n_jobs(n_jobs)
+    n_threads(n_jobs)
     model = copy_model(estimator, "estimator", "feature_costs", "mu", "budget")
     if feature_costs is not None:
         model.set_params(feature_costs=feature_costs)

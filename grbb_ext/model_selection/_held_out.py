@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from grbb_ext._options import check_n_jobs
+from grbb_ext._progress import n_threads
 from grbb_ext.labels import plain_array
 from grbb_ext.model_selection._scorer import labeled_rows, marker_of
 from grbb_ext.model_selection._split import copy_model, fit_in_folds, folds_of_model, known_classes, share_graph
@@ -87,7 +87,7 @@ def held_out_predict(
     >>> bool((found.classes[found.prediction.argmax(axis=1)] == found.y).mean() > 0.8)
     True
     """
-    check_n_jobs(n_jobs)
+    n_threads(n_jobs)
     model = copy_model(estimator, "estimator", "graph")
     if hasattr(estimator, "booster_"):
         model = estimator.without_early_stopping()

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grbb_ext._options import one_of, positive_int, read_spec
-from grbb_ext._progress import timed, warn_caller
+from grbb_ext._progress import n_threads, timed, warn_caller
 from grbb_ext.graph import (
     GRAPHS,
     KNNGraph,
@@ -303,6 +303,7 @@ def grbb_objective(
             "weight above 0, or leave sample_weight out."
         )
     recipe.check(labels)
+    n_threads(n_jobs)  # refuses what is none
     seconds: dict[str, float] = {}
     with timed(seconds, "table"):
         table = None if X is None else read_table(X)
