@@ -117,7 +117,8 @@ def n_threads(n_jobs: Any) -> int:
     """
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(f"n_jobs must be a positive integer, -1 or None, got {n_jobs!r}.")
-    return int(n_jobs) if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
+    given = 0 if n_jobs is None else int(n_jobs)
+    return given if given > 0 else os.cpu_count() or 1
 
 
 def one_thread_of_blas() -> AbstractContextManager[Any]:
