@@ -266,6 +266,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray
     """
     if sample_weight is None:
         return None
+    _refuse_mask(sample_weight, "sample_weight", "sample_weight.filled(0): rows of weight 0 do not count")
     try:
         weight = np.array(sample_weight, dtype=np.float64)  # kept, and the caller may change his own
     except (TypeError, ValueError) as error:
@@ -332,6 +333,11 @@ def mixed_weight(targets: NDArray[np.floating[Any]], of_class: NDArray[np.float6
     return np.asarray(per_class(targets) @ of_class)
 
 
+def _refuse_mask(values: Any, name: str, way_out: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and masks are not read. Pass {way_out}.")
+
+
 def read_target(y: Any, name: str) -> NDArray[Any]:
     """Return y as a one-dimensional array; None, NaN and pandas' NA stay what they are or become None.
 
@@ -351,6 +357,7 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None. Mark unlabelled rows in it.")
+    _refuse_mask(y, "y", "np.where(y.mask, None, y.data): None marks a row without a label")
     if hasattr(y, "null_count") and hasattr(y, "to_list"):  # polars
         y = y.to_list() if y.null_count() else y.to_numpy()
     elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas

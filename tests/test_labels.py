@@ -78,6 +78,14 @@ def test_wrong_labels(y, arguments, message):
         read_labels(y, **({"loss": "auto", "classes": None, "unlabeled": -1} | arguments))
 
 
+@pytest.mark.parametrize("loss", ["auto", "squared_error"])
+def test_a_mask_is_no_marker(loss):
+    y = np.ma.masked_equal([0.0, 1.0, -999.0], -999.0)
+    with pytest.raises(TypeError, match=r"y is a masked array.*np\.where\(y\.mask, None, y\.data\)"):
+        read_labels(y, loss)
+    assert read_labels(np.where(y.mask, None, y.data), loss).labeled.tolist() == [0, 1]
+
+
 def test_one_class_is_allowed_where_the_others_are_named():
     with pytest.warns(UserWarning, match="Only the class 1 is labelled"):
         labels = read_labels([1, -1, 1], "auto", [0, 1], -1)
