@@ -24,14 +24,16 @@ def check_price(value: Any, what: str) -> float:
 
     Examples
     --------
-    >>> check_price(2, "The price of 'draw'")
-    2.0
+    >>> check_price(2, "The price of 'draw'"), check_price(np.float32(0.1), "budget")
+    (2.0, 0.1)
     >>> check_price(-1, "The price of 'draw'")
     Traceback (most recent call last):
     ...
     ValueError: The price of 'draw' must be a finite number of at least 0, got -1.
     """
-    return finite_number(value, what) + 0.0  # -0.0 becomes 0.0
+    number = finite_number(value, what)
+    # Of single precision the decimal number that it shows: 0.1, not 0.10000000149.
+    return (float(str(value)) if isinstance(value, np.floating) else number) + 0.0  # -0.0 becomes 0.0
 
 
 def check_budget(value: Any) -> float | None:

@@ -317,7 +317,9 @@ class OnDemandPredictor:
         if self.budget_per_row is None:
             return None
         try:
-            budget = np.asarray(self.budget_per_row, dtype=np.float64)
+            budget = np.asarray(self.budget_per_row)
+            # Single precision is read as prices are: 0.7 is not 0.69999999.
+            budget = (budget.astype(str) if budget.dtype in (np.float16, np.float32) else budget).astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"budget_per_row must be numbers, got {self.budget_per_row!r}.") from error
         if not (budget >= 0).all():
