@@ -360,9 +360,11 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
     _refuse_mask(y, "y", "np.where(y.mask, None, y.data): None marks a row without a label")
     if hasattr(y, "null_count") and hasattr(y, "to_list"):  # polars
         y = y.to_list() if y.null_count() else y.to_numpy()
-    elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas
+    elif hasattr(y, "to_pylist") and y.null_count:  # pyarrow, which makes floats of whole numbers beside null
+        y = y.to_pylist()
+    elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas, where numpy does so with categories
         missing = np.asarray(y.isna())
-        y = np.array(y, dtype=object) if missing.any() else np.asarray(y)
+        y = np.array(y.astype(object), dtype=object) if missing.any() else np.asarray(y)
         if missing.any():
             y[missing] = None
     values = np.asarray(y)
