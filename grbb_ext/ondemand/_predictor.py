@@ -224,6 +224,7 @@ class OnDemandPredictor:
         if len(set(ids.tolist())) != ids.size:
             raise ValueError("rows names a row twice, and a source would be paid twice for it. Pass each row id once.")
         given = self._read_free(free, ids)
+        check_order(self.budget_per_row, ids, "budget_per_row has")
         budget = self._read_budget(ids.size)
         for start in range(0, max(ids.size, 1), self.batch_size):
             part = slice(start, start + self.batch_size)
