@@ -244,14 +244,16 @@ _LARGEST_WEIGHT = 1e30
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
 
-def warn_of_another_order(X: Any, y: Any) -> None:
-    """Warn where pandas' index says that y has the labels of the rows of X in another order."""
-    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or len(X) != len(y) or X.index.equals(y.index):
+def warn_of_another_order(X: Any, values: Any, name: str = "y") -> None:
+    """Warn where pandas' index says that labels or weights are those of the rows of X in another order."""
+    if not (hasattr(X, "iloc") and hasattr(values, "iloc")) or len(X) != len(values) or X.index.equals(values.index):
         return
-    if X.index.is_unique and y.index.is_unique and y.index.isin(X.index).all():
+    if X.index.is_unique and values.index.is_unique and values.index.isin(X.index).all():
+        what = "weights" if name == "sample_weight" else "labels"
         warn_caller(
-            "y has the index of X, but in another order: rows and labels are paired by their place, as scikit-learn "
-            "does. Pass y.loc[X.index] to pair them by the index, or y.to_numpy() if the places are right.",
+            f"{name} has the index of X, but in another order: rows and {what} are paired by their place, as "
+            f"scikit-learn does. Pass {name}.loc[X.index] to pair them by the index, or {name}.to_numpy() if the "
+            "places are right.",
             UserWarning,
         )
 
