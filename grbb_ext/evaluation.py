@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from grbb_ext._options import one_of
 from grbb_ext.labels import check_sample_weight, encode, is_unlabeled, plain_array, read_numbers, read_target
-from grbb_ext.losses import SoftmaxLoss
+from grbb_ext.losses import SoftmaxLoss, class_probabilities
 from grbb_ext.objective import GRBBObjective
 
 MetricName = Literal["loss", "error", "accuracy", "auc", "aucpr", "average_precision", "rmse", "mse"]
@@ -126,7 +126,7 @@ def _score(obj: GRBBObjective, raw_scores: ArrayLike, y: Any, metric: Metric, sa
         )
     if callable(metric):
         weights = {} if sample_weight is None else {"sample_weight": weight}
-        return _of_function(metric, plain_array(labels), H if regression else obj.predict_proba(H), weights)
+        return _of_function(metric, plain_array(labels), H if regression else class_probabilities(H), weights)
     if metric in ("rmse", "mse"):
         error = float(np.average((H - labels) ** 2, weights=weight))
         return Evaluation(metric, error if metric == "mse" else float(np.sqrt(error)), False)
@@ -134,7 +134,7 @@ def _score(obj: GRBBObjective, raw_scores: ArrayLike, y: Any, metric: Metric, sa
     if metric == "loss":
         targets = np.eye(obj.n_outputs_)[code] if isinstance(obj.loss_, SoftmaxLoss) else code.astype(np.float64)
         return Evaluation(obj.loss_.name, float(np.average(obj.loss_.value(H, targets), weights=weight)), False)
-    probability = obj.predict_proba(H)
+    probability = class_probabilities(H)
     if metric in _RANKING:
         if probability.shape[1] != 2:
             raise ValueError(f"metric={metric!r} is for two classes; use 'loss' or 'accuracy'.")

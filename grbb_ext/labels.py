@@ -262,14 +262,16 @@ _LARGEST_WEIGHT = 1e30
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
 
-def warn_of_another_order(X: Any, y: Any) -> None:
-    """Warn where pandas' index says that y has the labels of the rows of X in another order."""
-    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or len(X) != len(y) or X.index.equals(y.index):
+def warn_of_another_order(X: Any, values: Any, name: str = "y") -> None:
+    """Warn where pandas' index says that labels or weights are those of the rows of X in another order."""
+    if not (hasattr(X, "iloc") and hasattr(values, "iloc")) or len(X) != len(values) or X.index.equals(values.index):
         return
-    if X.index.is_unique and y.index.is_unique and y.index.isin(X.index).all():
+    if X.index.is_unique and values.index.is_unique and values.index.isin(X.index).all():
+        what = "weights" if name == "sample_weight" else "labels"
         warn_caller(
-            "y has the index of X, but in another order: rows and labels are paired by their place, as scikit-learn "
-            "does. Pass y.loc[X.index] to pair them by the index, or y.to_numpy() if the places are right.",
+            f"{name} has the index of X, but in another order: rows and {what} are paired by their place, as "
+            f"scikit-learn does. Pass {name}.loc[X.index] to pair them by the index, or {name}.to_numpy() if the "
+            "places are right.",
             UserWarning,
         )
 
@@ -284,6 +286,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray
     """
     if sample_weight is None:
         return None
+    _refuse_mask(sample_weight, "sample_weight", "sample_weight.filled(0): rows of weight 0 do not count")
     try:
         weight = np.array(sample_weight, dtype=np.float64)  # kept, and the caller may change his own
     except (TypeError, ValueError) as error:
@@ -350,6 +353,11 @@ def mixed_weight(targets: NDArray[np.floating[Any]], of_class: NDArray[np.float6
     return np.asarray(per_class(targets) @ of_class)
 
 
+def _refuse_mask(values: Any, name: str, way_out: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and masks are not read. Pass {way_out}.")
+
+
 def read_target(y: Any, name: str) -> NDArray[Any]:
     """Return y as a one-dimensional array; None, NaN and pandas' NA stay what they are or become None.
 
@@ -369,11 +377,14 @@ def read_target(y: Any, name: str) -> NDArray[Any]:
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None. Mark unlabelled rows in it.")
+    _refuse_mask(y, "y", "np.where(y.mask, None, y.data): None marks a row without a label")
     if hasattr(y, "null_count") and hasattr(y, "to_list"):  # polars
         y = y.to_list() if y.null_count() else y.to_numpy()
-    elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas
+    elif hasattr(y, "to_pylist") and y.null_count:  # pyarrow, which makes floats of whole numbers beside null
+        y = y.to_pylist()
+    elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas, where numpy does so with categories
         missing = np.asarray(y.isna())
-        y = np.array(y, dtype=object) if missing.any() else np.asarray(y)
+        y = np.array(y.astype(object), dtype=object) if missing.any() else np.asarray(y)
         if missing.any():
             y[missing] = None
     values = np.asarray(y)

@@ -15,6 +15,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 
 from grbb_ext._options import positive_int, positive_number
 from grbb_ext._show import check_matplotlib, html_table
+from grbb_ext.losses import class_probabilities
 from grbb_ext.model_selection import CostCurve, HeldOut, held_out_predict
 from grbb_ext.persistence import versions_of
 from grbb_ext.plotting import CostCurveDisplay, EvidenceDisplay
@@ -266,7 +267,7 @@ def _next_labels(model: Any, X: Any, k: int, price: float | None) -> str:
         plan = None if price is None or k < 2 else model.plan_labels(k, price, X=X)
     now = [str(value) for value in np.asarray(model.transduction_)[rows].tolist()]
     if obj.classes_ is not None:
-        sure = obj.predict_proba(model.raw_scores_[rows]).max(axis=1)
+        sure = class_probabilities(model.raw_scores_[rows]).max(axis=1)
         now = [f"{name}, probability {share:.2f}" for name, share in zip(now, sure, strict=True)]
     lines = [(i + 1, row, text) for i, (row, text) in enumerate(zip(rows.tolist(), now, strict=True))]
     text = _table(("order", "row", "prediction so far"), lines, "Each represents a group of rows without a label.")

@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -34,6 +35,23 @@ def test_more_classes_are_one_hot_in_their_order():
     assert_array_equal(labels.targets, [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
     labels = read_labels([7, -1, 5], "auto", [9, 7, 5], -1)
     assert_array_equal(labels.targets, [[0, 1, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        pa.array,
+        lambda y: pa.chunked_array([y]),
+        lambda y: pa.array(y).dictionary_encode(),
+        lambda y: pd.Series(pd.Categorical(y, categories=y[:3])),
+        lambda y: pd.Series(y, dtype="Int64"),
+    ],
+)
+def test_whole_numbers_beside_a_missing_label_stay_whole(hold):
+    # As floats the last two would be one class.
+    labels = read_labels(hold([5, 2**53, 2**53 + 1, None]))
+    assert labels.classes.tolist() == [5, 2**53, 2**53 + 1]
+    assert_array_equal(labels.labeled, [0, 1, 2])
 
 
 def test_another_marker():
@@ -76,6 +94,14 @@ def test_regression():
 def test_wrong_labels(y, arguments, message):
     with pytest.raises(ValueError, match=message):
         read_labels(y, **({"loss": "auto", "classes": None, "unlabeled": -1} | arguments))
+
+
+@pytest.mark.parametrize("loss", ["auto", "squared_error"])
+def test_a_mask_is_no_marker(loss):
+    y = np.ma.masked_equal([0.0, 1.0, -999.0], -999.0)
+    with pytest.raises(TypeError, match=r"y is a masked array.*np\.where\(y\.mask, None, y\.data\)"):
+        read_labels(y, loss)
+    assert read_labels(np.where(y.mask, None, y.data), loss).labeled.tolist() == [0, 1]
 
 
 def test_one_class_is_allowed_where_the_others_are_named():

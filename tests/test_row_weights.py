@@ -45,3 +45,8 @@ def test_class_weights_are_for_classes():
 def test_wrong_sample_weights(weight, message):
     with pytest.raises(ValueError, match=message):
         check_sample_weight(weight, 2)
+
+
+def test_a_mask_is_no_weight():
+    with pytest.raises(TypeError, match=r"sample_weight is a masked array.*filled\(0\)"):
+        check_sample_weight(np.ma.masked_greater([1.0, 1e6], 10.0), 2)

@@ -24,14 +24,16 @@ def check_price(value: Any, what: str) -> float:
 
     Examples
     --------
-    >>> check_price(2, "The price of 'draw'")
-    2.0
+    >>> check_price(2, "The price of 'draw'"), check_price(np.float32(0.1), "budget")
+    (2.0, 0.1)
     >>> check_price(-1, "The price of 'draw'")
     Traceback (most recent call last):
     ...
     ValueError: The price of 'draw' must be a finite number of at least 0, got -1.
     """
-    return finite_number(value, what) + 0.0  # -0.0 becomes 0.0
+    number = finite_number(value, what)
+    # Of single precision the decimal number that it shows: 0.1, not 0.10000000149.
+    return (float(str(value)) if isinstance(value, np.floating) else number) + 0.0  # -0.0 becomes 0.0
 
 
 def check_budget(value: Any) -> float | None:
@@ -189,6 +191,9 @@ def read_csv(path_or_buffer: str | PathLike[str] | TextIO) -> tuple[dict[str, li
     rest = iter(path_or_buffer)
     lines = chain([next(rest, "").removeprefix("\ufeff")], rest)  # spreadsheets begin with a mark of byte order
     names = [name.strip() for name in next(csv.reader(lines), [])]
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise ValueError(f"The cost table has several columns called {twice[0]!r}. Keep one.")
     rows = list(csv.DictReader(lines, names, restval=""))
     if not rows:
         raise ValueError("The cost table has no rows: it needs a header 'feature,cost' and a line for each feature.")
@@ -225,6 +230,11 @@ def _needs_and_prices(rows: list[dict[str, str]]) -> tuple[dict[str, list[str]],
             raise ValueError(
                 f"{feature!r} is in group {group!r} but has no discount_cost, the price of a later test of the group. "
                 "Give it: 0 where the first price buys the whole group, cost where nothing is shared."
+            )
+        if not (group or derived) and row.get("discount_cost", "") and _number(row, "discount_cost", feature) != price:
+            raise ValueError(
+                f"{feature!r} has a discount_cost other than its cost, but is in no group. Name the group in a column "
+                "'group', or leave discount_cost empty."
             )
         if group:
             cost, price = price, _number(row, "discount_cost", feature)

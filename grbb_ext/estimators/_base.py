@@ -163,6 +163,7 @@ class GRBBModel(SavedModel):
         loss: LossName = "squared_error" if regression else "auto"
         labels = read_labels(y, loss, classes, self.unlabeled, type(self).__name__)
         warn_of_another_order(X, y)
+        warn_of_another_order(X, sample_weight, "sample_weight")
         check_consistent_length(table.values, labels.y)
         weight = check_sample_weight(sample_weight, table.n_rows)
         of_label = None if weight is None else weight[labels.labeled]

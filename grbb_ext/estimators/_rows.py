@@ -16,7 +16,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from grbb_ext.estimators._job import Task
-from grbb_ext.labels import is_unlabeled, read_classes, read_numbers
+from grbb_ext.labels import is_unlabeled, read_classes, read_numbers, warn_of_another_order
 from grbb_ext.table import Schema, Table, Unseen, read_table
 
 # Names that both libraries take as they are, and write into their files unchanged.
@@ -125,6 +125,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         table, name = self._read(X), type(self).__name__
         labels = read_numbers(y, name) if self._task == "regression" else read_classes(y, self.unlabeled, name)
         check_consistent_length(table.values, labels)
+        warn_of_another_order(X, y)
         rows = np.flatnonzero(~is_unlabeled(labels, self.unlabeled))
         if not rows.size:
             raise ValueError(none)

@@ -376,7 +376,7 @@ class Forest:
         first = np.where((self.category_set[inner] >= 0) & (start < end), start, -1)
         bits, words = np.append(self.category_bits, 1).astype(np.int64), np.append(self.category_word, 0)
         code = 32.0 * words[first] + np.log2(bits[first] & -bits[first])
-        above = np.nextafter(self.threshold[inner], self.threshold.dtype.type(np.inf)).astype(np.float64)
+        above = np.nextafter(self.threshold[inner], np.finfo(self.threshold.dtype).max).astype(np.float64)
         at = self.threshold[inner].astype(np.float64)
         for row in rows:
             chosen = rng.permutation(inner.size)[:_SPLITS_PER_ROW]

@@ -272,8 +272,9 @@ def _read_tree(tree: dict[str, Any], output: int, weight: np.float32, n_outputs:
     reached[:1] = True
     inside = (left >= 0) & (right < n_nodes)
     reached[left[inside]] = reached[right[inside]] = True
-    if not np.isfinite(conditions[reached & ~is_leaf]).all():
-        raise ValueError("a tree has a threshold that is not a finite number.")
+    # Infinite is a split of missing values from all others, beside numbers above 1.7e38: XGBoost doubles the largest.
+    if np.isnan(conditions[reached & ~is_leaf]).any():
+        raise ValueError("a tree has a threshold that is not a number.")
     if not np.isfinite(value[reached & is_leaf]).all():
         raise ValueError(
             "a tree has a leaf that is not a finite number, so its predictions are none either. Training went astray: "

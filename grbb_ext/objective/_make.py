@@ -296,6 +296,7 @@ def grbb_objective(
     # Wrong labels and weights are found before the graph, which may take minutes, is built.
     labels = read_labels(y, loss, classes, unlabeled)
     warn_of_another_order(X, y)
+    warn_of_another_order(X, sample_weight, "sample_weight")
     weight = check_sample_weight(sample_weight, labels.n_rows)
     if weight is not None and not weight[labels.labeled].any():
         raise ValueError(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from grbb_ext.graph import PreparedGraph
 from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats, class_probabilities, per_class
-from grbb_ext.objective._raw_scores import check_data, check_gradients, check_raw_scores
+from grbb_ext.objective._raw_scores import check_data, check_gradients, check_raw_scores, warn_of_probabilities
 from grbb_ext.rules import DenseOperator, RuleParts
 from grbb_ext.teacher import Lesson, Teacher
 
@@ -198,7 +198,9 @@ class GRBBObjective:
         if self.classes_ is None:
             raise ValueError("predict_proba is for classification; with squared error the raw scores are predictions.")
         n_rows = np.shape(raw_scores)[0] if np.ndim(raw_scores) else 1
-        return class_probabilities(check_raw_scores(raw_scores, n_rows, self.n_outputs_, single_precision=False))
+        H = check_raw_scores(raw_scores, n_rows, self.n_outputs_, single_precision=False)
+        warn_of_probabilities(H)
+        return class_probabilities(H)
 
     def predict(self, raw_scores: ArrayLike) -> NDArray[Any]:
         """Turn raw scores, of these or any other rows, into classes (or into numbers, for regression)."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grbb_ext._progress import warn_caller
 from grbb_ext.labels import Labels
 from grbb_ext.losses import Floats
 
@@ -50,6 +51,20 @@ def check_raw_scores(raw_scores: ArrayLike, n_rows: int, n_outputs: int, *, sing
             "the booster's L2 regularisation (lambda, lambda_l2)."
         )
     return H
+
+
+def warn_of_probabilities(H: Floats) -> None:
+    """Warn where a booster that names its loss seems to have predicted probabilities: all would be the second class."""
+    if H.ndim == 1:
+        alike = H.size > 1 and 0 <= H.min() < 0.5 < H.max() <= 1
+    else:
+        alike = H.size > 0 and H.min() >= 0 and np.allclose(H.sum(axis=1), 1, atol=1e-5)
+    if alike:
+        warn_caller(
+            "raw_scores look like probabilities, and are taken for raw scores. Use them as they are, or pass those of "
+            "predict(..., output_margin=True) of XGBoost or predict(..., raw_score=True) of LightGBM.",
+            UserWarning,
+        )
 
 
 def _all_finite(values: Floats) -> bool:

@@ -224,6 +224,7 @@ class OnDemandPredictor:
         if len(set(ids.tolist())) != ids.size:
             raise ValueError("rows names a row twice, and a source would be paid twice for it. Pass each row id once.")
         given = self._read_free(free, ids)
+        check_order(self.budget_per_row, ids, "budget_per_row has")
         budget = self._read_budget(ids.size)
         for start in range(0, max(ids.size, 1), self.batch_size):
             part = slice(start, start + self.batch_size)
@@ -317,7 +318,9 @@ class OnDemandPredictor:
         if self.budget_per_row is None:
             return None
         try:
-            budget = np.asarray(self.budget_per_row, dtype=np.float64)
+            budget = np.asarray(self.budget_per_row)
+            # Single precision is read as prices are: 0.7 is not 0.69999999.
+            budget = (budget.astype(str) if budget.dtype in (np.float16, np.float32) else budget).astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"budget_per_row must be numbers, got {self.budget_per_row!r}.") from error
         if not (budget >= 0).all():

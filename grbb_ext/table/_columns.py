@@ -125,6 +125,11 @@ def known_codes(read: Categories, known: tuple[Any, ...] | None, unseen: Unseen,
             f"{where} is categorical, and numbers came. Pass its categories by name, such as {known[0]!r}: codes that "
             "were counted elsewhere may have another order."
         )
+    if here and known and all(map(_is_text, here)) and not any(map(_is_text, known)):
+        raise ValueError(
+            f"{where} holds text, but its categories are numbers, such as {known[0]!r}: none would be known. Turn them "
+            "into numbers, as they were when the model was trained."
+        )
     _check_unseen([category for category in here if category not in code_of], unseen, where)
     table = np.array([code_of.get(category, np.nan) for category in read.present] + [np.nan])
     return np.asarray(table[read.codes])

@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 
 from grbb_ext._options import one_of, positive_int
 from grbb_ext._show import Shown, small_number
-from grbb_ext.losses import SquaredErrorLoss
+from grbb_ext.losses import SquaredErrorLoss, class_probabilities
 from grbb_ext.objective import GRBBObjective
 from grbb_ext.propagation import Smooth, SmoothPropagation
 from grbb_ext.table import DistanceSpace, read_table
@@ -264,7 +264,7 @@ def suggest_labels(
         if strategy == "random":
             rows = random.choice(everyone, k, replace=False)
         elif strategy == "uncertainty":
-            rows = most_uncertain(obj.predict_proba(raw_scores), everyone, k)
+            rows = most_uncertain(class_probabilities(raw_scores), everyone, k)
         else:
             rows = spread_out(cluster_columns(obj, X, random), obj.labeled_, everyone, k, random)
         drops = posterior(rows[:0]).drops_in_order(rows)

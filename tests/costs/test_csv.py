@@ -101,6 +101,8 @@ def test_a_group_bought_whole_by_its_first_price_has_one_source() -> None:
         ("feature,cost\na,1\nb,7,27\n", "Line 3 .* more entries than the header"),
         ("feature,cost,group\na,1,A\n", "has no discount_cost"),
         ("feature,cost,discount_cost,group\na,1,2,A\n", "discount_cost 2 is above cost 1"),
+        ("feature,cost,cost \na,1,2\n", "several columns called 'cost'"),
+        ("feature,cost,discount_cost,Group\na,3,1,A\nb,3,1,A\n", "'a' has a discount_cost .* in no group"),
         ("feature,cost,discount_cost,group\na,3,1,A\nb,5,1,A\n", "Group 'A' has no one shared price"),
         ("feature,cost,discount_cost,group\na,3,1,b\nb,5,,\n", "name of a group and of a feature"),
         ("feature,cost,needs\na,1,\nr,0,a+bb\n", "derived from 'bb'. Unknown feature"),

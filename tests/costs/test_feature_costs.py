@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from grbb_ext import FeatureCosts
+from grbb_ext.costs import Ledger
 
 
 def blood() -> FeatureCosts:
@@ -47,6 +48,13 @@ class TestTotals:
     def test_prices_add_up_in_decimals(self) -> None:
         assert 0.1 + 0.2 != 0.3
         assert FeatureCosts([0.1, 0.2]).total([0, 1]) == 0.3
+
+    @pytest.mark.parametrize("kind", [np.float16, np.float32])
+    def test_prices_of_less_precision_are_the_decimals_that_they_show(self, kind) -> None:
+        costs = FeatureCosts(np.array([0.1, 0.2, -0.0], dtype=kind))
+        assert costs.total([0, 1, 2]) == 0.3
+        assert Ledger(costs, kind(0.3)).fits([0, 1, 2])
+        assert Ledger(costs, kind(0.3)).budget == 0.3
 
     @given(random_costs(), st.data())
     def test_marginal_is_the_difference_of_totals(self, costs: FeatureCosts, data) -> None:

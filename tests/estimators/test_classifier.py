@@ -81,6 +81,18 @@ def test_all_rows_labeled_is_the_wrapped_classifier_itself(classifier, library, 
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:'force_all_finite' was renamed:FutureWarning")
+def test_all_rows_of_three_classes_labeled_is_the_wrapped_classifier_but_for_the_step_of_lightgbm(classifier, library):
+    """The page of estimators says so: the curvature is 2 p (1 - p), and LightGBM's own 1.5 p (1 - p)."""
+    X, truth = load_wine(return_X_y=True)
+    # LightGBM estimates the rows of a leaf from curvatures: near its least number, rounding decides.
+    both = {"min_child_samples": 20} if library == "lightgbm" else {}
+    steps, start = (0.1 * 4 / 3, {"boost_from_average": False}) if library == "lightgbm" else (0.3, {"base_score": 0})
+    model = GRBBClassifier(classifier(**both, learning_rate=steps)).fit(X, truth)
+    plain = classifier(**both, **start).fit(X, truth)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "labels",
     [

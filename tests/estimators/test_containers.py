@@ -205,3 +205,13 @@ def test_an_index_in_another_order_is_said(classifier, moons):
         grbb_objective(rows, labels.iloc[::-1], teacher="forest")
     for same in (labels, labels.to_numpy(), labels.set_axis(np.arange(200) + 1000)):
         model.fit(rows, same)
+    weight = pd.Series(np.arange(200.0))
+    with pytest.warns(UserWarning, match=r"sample_weight has the index of X.*sample_weight\.loc"):
+        model.fit(rows, labels, sample_weight=weight.iloc[::-1])
+    with pytest.warns(UserWarning, match=r"sample_weight has the index of X.*sample_weight\.loc"):
+        grbb_objective(rows, labels, teacher="forest", sample_weight=weight.iloc[::-1])
+    with pytest.warns(UserWarning, match="y has the index of X"):
+        model.fit(rows, labels, eval_set=[(rows, labels.iloc[::-1])])
+    with pytest.warns(UserWarning, match="y has the index of X"):
+        model.score(rows, labels.iloc[::-1])
+    model.fit(rows, labels, sample_weight=weight, eval_set=[(rows, labels)]).score(rows, labels, weight)

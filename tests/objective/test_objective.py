@@ -1,10 +1,12 @@
 import copy
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from sklearn.naive_bayes import GaussianNB
@@ -136,6 +138,22 @@ def test_class_weights_reach_soft_targets_in_proportion():
     q, sigma = plain.targets_, 1 / (1 + np.exp(-H))
     assert_allclose(weighted(H)[0], 3 * q * (sigma - 1) + (1 - q) * sigma, rtol=1e-5, atol=1e-6)
     assert_allclose(weighted(H)[1], (1 + 2 * q) * sigma * (1 - sigma), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_in_place_of_raw_scores_are_noticed(n_classes):
+    """What an XGBoost model of the pages predicts: taken for raw scores, every row would be of the second class."""
+    X, truth = np.arange(60.0)[:, None], np.arange(60) * n_classes // 60
+    obj = grbb_objective(X, np.where(np.arange(60) % 4 == 0, truth, -1))
+    named = {"objective": "binary:logistic", "base_score": 0.5}
+    if n_classes == 3:
+        named = {"objective": "multi:softprob", "base_score": 0, "num_class": 3}
+    booster = xgb.train({**named, "nthread": 1}, xgb.DMatrix(X), 5, obj=obj)
+    for answer in (obj.predict, obj.predict_proba):
+        with pytest.warns(UserWarning, match="look like probabilities"):
+            answer(booster.predict(xgb.DMatrix(X)))
+    with warnings.catch_warnings(action="error"):
+        obj.predict(booster.predict(xgb.DMatrix(X), output_margin=True))
 
 
 def test_predictions_from_raw_scores():

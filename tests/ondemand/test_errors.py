@@ -105,6 +105,10 @@ def test_an_index_with_the_ids_in_another_order_is_refused():
         with pytest.raises(ValueError, match="free has rows whose index"):
             by_id.predict(turned, form)
     np.testing.assert_array_equal(by_id.predict(turned, free.loc[turned]).raw_scores, EXPECTED[::-1])
+    money = pd.Series(np.arange(len(IDS)), index=IDS)
+    with pytest.raises(ValueError, match="budget_per_row has rows whose index"):
+        make(budget_per_row=money).predict(turned, age)
+    assert (make(budget_per_row=money.loc[turned]).predict(turned, age).spent <= money.loc[turned]).all()
 
 
 def raising(rows):

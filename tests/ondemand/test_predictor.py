@@ -304,6 +304,9 @@ def test_prices_are_added_as_decimals():
     result = OnDemandPredictor(forest, costs, columns(X), budget_per_row=[0.3, 0.29], verbose=False).predict([0, 1])
     assert result.fetched.sum(axis=1).tolist() == [2, 1]
     assert result.status.tolist() == ["budget", "budget"]
+    costs, single = FeatureCosts([0.5, 0.2, 5.0]), np.array([0.7, 0.69], dtype=np.float32)  # 0.69999999 and 0.69
+    result = OnDemandPredictor(forest, costs, columns(X), budget_per_row=single, verbose=False).predict([0, 1])
+    assert result.fetched.sum(axis=1).tolist() == [2, 1]
 
 
 def test_budget_and_early_exit_together():

@@ -183,6 +183,16 @@ def test_numbers_in_a_frame_are_no_categories_of_text():
         assert np.isnan(read_table(pd.DataFrame({"a": column}), schema=schema).values[-1])
 
 
+@pytest.mark.parametrize("numbers", [[3001, 8001], [0.5, 1.5], [False, True]])
+def test_text_in_a_frame_is_no_category_of_numbers(numbers):
+    schema = read_table(pd.DataFrame({"a": pd.Categorical(numbers)})).schema
+    for column in (list(map(str, numbers)), pd.Categorical(list(map(str, numbers)))):
+        with pytest.raises(ValueError, match=r"'a' of X holds text, but its categories are numbers, such as"):
+            read_table(pd.DataFrame({"a": column}), schema=schema)
+    for column in ([None, None], [numbers[0], "?"], [7]):
+        assert np.isnan(read_table(pd.DataFrame({"a": column}), schema=schema).values[-1])
+
+
 def test_a_number_may_stand_for_a_missing_value():
     X = np.array([[1.0, -999.0], [0.0, 2.0]])
     np.testing.assert_array_equal(read_table(X, missing=-999).values, [[1, np.nan], [0, 2]])
