@@ -78,11 +78,15 @@ class XGBoostAdapter(WrappedBooster):
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
-        stops = (one.rounds for one in callbacks if isinstance(one, xgb.callback.EarlyStopping))
-        asked = next(stops, None) if patience is None else patience
+        stops = [one for one in callbacks if isinstance(one, xgb.callback.EarlyStopping)]
+        asked = stops[0].rounds if patience is None and stops else patience
         # From XGBoost 3.3 on trees are dropped without the name too.
         dart = params.get("booster") == "dart" or bool(params.get("rate_drop") or params.get("one_drop"))
         score = watch(job, watched, metrics, ("early_stopping_rounds", asked), dart=dart)
+        for stop in stops:  # XGBoost guesses the direction by the name, and minimises those it does not know
+            watching = [m for m in metrics if stop.metric_name in (None, m, getattr(m, "__name__", m))]
+            if stop.maximize is None and watching:
+                stop.maximize = higher_is_better(job.obj, watching[-1])
         if patience is not None:
             maximize = higher_is_better(job.obj, metrics[-1])
             callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=maximize))
