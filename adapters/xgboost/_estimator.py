@@ -103,6 +103,14 @@ class XGBoostAdapter(WrappedBooster):
         before = None if job.init_model is None else self.from_bytes(self.to_bytes(job.init_model), None)
         if before is not None:
             before.set_attr(best_iteration=None, best_score=None)  # of an early stop that is over
+            trial = before.copy()
+            trial.set_param({name: params[name] for name in params if name == "booster"})
+            trial.save_config()  # puts it in force
+            if trial.num_boosted_rounds() < before.num_boosted_rounds():
+                raise ValueError(
+                    f"booster={params['booster']!r} is not that of init_model, and XGBoost would drop the trees of "
+                    "that model. Wrap the same."
+                )
         booster = xgb.train(
             params,
             dtrain,
