@@ -170,7 +170,7 @@ class XGBoostAdapter(WrappedBooster):
             params["random_state"] = job.seed
         params |= {"objective": _OBJECTIVES[job.obj.loss_.name], "disable_default_eval_metric": 1}
         if job.init_model is None:  # which has its own
-            params["base_score"] = _base_score(job, None if start is None else float(start))
+            params["base_score"] = _base_score(job, start)
         if job.obj.n_outputs_ > 1:
             params["num_class"] = job.obj.n_outputs_
         if job.table.schema.names is not None:
@@ -198,15 +198,20 @@ def _by_position(params: dict[str, Any], names: tuple[str, ...]) -> dict[str, st
     return found
 
 
-def _base_score(job: Job, asked: float | None) -> float:
+def _base_score(job: Job, asked: Any) -> float | list[float]:
     """Return the start in the units of the named objective: a probability for two classes, as in XGBClassifier."""
+    n_outputs = job.obj.n_outputs_
+    start = np.ravel(np.asarray([] if asked is None else asked, dtype=np.float64)).tolist()
+    if len(start) not in (0, 1, n_outputs):
+        several = f", or {n_outputs}, one for each class" if n_outputs > 1 else ""
+        raise ValueError(f"base_score={asked!r} must be one number{several}.")
     if job.task == "regression":
-        return job.start if asked is None else asked
-    if job.obj.n_outputs_ > 1:
-        return 0.0  # a start that is the same for all classes changes nothing
-    if asked is not None and not 0 < asked < 1:
+        return start[0] if start else job.start
+    if n_outputs > 1:  # a start that is the same for all classes changes nothing
+        return start if len(start) == n_outputs else 0.0
+    if start and not 0 < start[0] < 1:
         raise ValueError(f"base_score={asked!r} must be a probability between 0 and 1.")
-    return 0.5 if asked is None else asked
+    return start[0] if start else 0.5
 
 
 def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None) -> xgb.DMatrix:
