@@ -78,11 +78,15 @@ class XGBoostAdapter(WrappedBooster):
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
         callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
-        stops = (one.rounds for one in callbacks if isinstance(one, xgb.callback.EarlyStopping))
-        asked = next(stops, None) if patience is None else patience
+        stops = [one for one in callbacks if isinstance(one, xgb.callback.EarlyStopping)]
+        asked = stops[0].rounds if patience is None and stops else patience
         # From XGBoost 3.3 on trees are dropped without the name too.
         dart = params.get("booster") == "dart" or bool(params.get("rate_drop") or params.get("one_drop"))
         score = watch(job, watched, metrics, ("early_stopping_rounds", asked), dart=dart)
+        for stop in stops:  # XGBoost guesses the direction by the name, and minimises those it does not know
+            watching = [m for m in metrics if stop.metric_name in (None, m, getattr(m, "__name__", m))]
+            if stop.maximize is None and watching:
+                stop.maximize = higher_is_better(job.obj, watching[-1])
         if patience is not None:
             maximize = higher_is_better(job.obj, metrics[-1])
             callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=maximize))
@@ -99,6 +103,14 @@ class XGBoostAdapter(WrappedBooster):
         before = None if job.init_model is None else self.from_bytes(self.to_bytes(job.init_model), None)
         if before is not None:
             before.set_attr(best_iteration=None, best_score=None)  # of an early stop that is over
+            trial = before.copy()
+            trial.set_param({name: params[name] for name in params if name == "booster"})
+            trial.save_config()  # puts it in force
+            if trial.num_boosted_rounds() < before.num_boosted_rounds():
+                raise ValueError(
+                    f"booster={params['booster']!r} is not that of init_model, and XGBoost would drop the trees of "
+                    "that model. Wrap the same."
+                )
         booster = xgb.train(
             params,
             dtrain,
@@ -158,7 +170,7 @@ class XGBoostAdapter(WrappedBooster):
             params["random_state"] = job.seed
         params |= {"objective": _OBJECTIVES[job.obj.loss_.name], "disable_default_eval_metric": 1}
         if job.init_model is None:  # which has its own
-            params["base_score"] = _base_score(job, None if start is None else float(start))
+            params["base_score"] = _base_score(job, start)
         if job.obj.n_outputs_ > 1:
             params["num_class"] = job.obj.n_outputs_
         if job.table.schema.names is not None:
@@ -186,15 +198,20 @@ def _by_position(params: dict[str, Any], names: tuple[str, ...]) -> dict[str, st
     return found
 
 
-def _base_score(job: Job, asked: float | None) -> float:
+def _base_score(job: Job, asked: Any) -> float | list[float]:
     """Return the start in the units of the named objective: a probability for two classes, as in XGBClassifier."""
+    n_outputs = job.obj.n_outputs_
+    start = np.ravel(np.asarray([] if asked is None else asked, dtype=np.float64)).tolist()
+    if len(start) not in (0, 1, n_outputs):
+        several = f", or {n_outputs}, one for each class" if n_outputs > 1 else ""
+        raise ValueError(f"base_score={asked!r} must be one number{several}.")
     if job.task == "regression":
-        return job.start if asked is None else asked
-    if job.obj.n_outputs_ > 1:
-        return 0.0  # a start that is the same for all classes changes nothing
-    if asked is not None and not 0 < asked < 1:
+        return start[0] if start else job.start
+    if n_outputs > 1:  # a start that is the same for all classes changes nothing
+        return start if len(start) == n_outputs else 0.0
+    if start and not 0 < start[0] < 1:
         raise ValueError(f"base_score={asked!r} must be a probability between 0 and 1.")
-    return 0.5 if asked is None else asked
+    return start[0] if start else 0.5
 
 
 def _matrix(estimator: Any, table: Table, names: tuple[str, ...] | None) -> xgb.DMatrix:

@@ -251,8 +251,10 @@ def suggest_labels(
             f"k={k} labels are wanted, but only {everyone.size} unlabelled rows are within reach of a label."
         )
 
-    # The slope is also the curvature that a label of weight 1 would have at each row.
-    added = np.maximum(found.slope, SMALLEST)
+    # The slope is also the curvature that a label of weight 1 would have at each row. Its class, and so the weight of
+    # that class, is not known.
+    weight = np.ones(obj.n_rows_) if obj.sample_weight_ is None else obj.sample_weight_
+    added = np.maximum(weight[:, None] * found.slope, SMALLEST)
     posterior = partial(FrozenPosterior, prior, found.delta, found.slope, added, chosen.lam)
     looked_at = everyone
     if strategy == "a-optimal":

@@ -112,6 +112,22 @@ def test_what_cannot_be_continued(classifier, regressor, library, moons):
         GRBBClassifier(another).fit(X, y, init_model=first)
 
 
+def test_xgboost_would_drop_the_trees_of_another_booster(moons):
+    X, _, y = moons
+
+    def wrapped(**settings):
+        return xgb.XGBClassifier(n_estimators=3, n_jobs=1, **settings)
+
+    dart = {"booster": "dart", "rate_drop": 0.5}
+    trees, dropped = (GRBBClassifier(wrapped(**settings)).fit(X, y) for settings in ({}, dart))
+    assert GRBBClassifier(wrapped(booster="gbtree")).fit(X, y, init_model=trees).n_iter_ == 6
+    assert GRBBClassifier(wrapped(**dart)).fit(X, y, init_model=dropped).n_iter_ == 6
+    if tuple(map(int, xgb.__version__.split(".")[:2])) < (3, 3):  # later both are one booster
+        for before, settings in ((trees, dart), (dropped, {"booster": "gbtree"})):
+            with pytest.raises(ValueError, match="XGBoost would drop the trees"):
+                GRBBClassifier(wrapped(**settings)).fit(X, y, init_model=before)
+
+
 def test_an_early_stop_of_the_first_model_is_over(classifier, moons):
     X, truth, y = moons
     first = GRBBClassifier(classifier(n_estimators=100, early_stopping_rounds=2))

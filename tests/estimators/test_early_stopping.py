@@ -86,6 +86,26 @@ def test_a_callback_of_the_library_stops_too(classifier, library, parts):
     assert model.n_iter_ == expected.n_iter_ < 100
 
 
+@pytest.mark.parametrize("metrics", [["average_precision"], ["average_precision", "loss"], "own"])
+def test_a_callback_follows_the_direction_of_its_metric(classifier, library, parts, metrics):
+    X, y, X_valid, y_valid = parts
+
+    def own(labels, probability):
+        return "likelihood", float(np.mean(np.log(np.where(labels == 1, probability, 1 - probability)))), True
+
+    watched = metrics[0] if isinstance(metrics, list) else "likelihood"
+    settings = {"eval_metric" if library == "xgboost" else "metric": own if metrics == "own" else metrics}
+    if library == "xgboost":
+        named = {"metric_name": watched} if len(metrics) == 2 else {}
+        callback = xgb.callback.EarlyStopping(rounds=5, **named)
+    else:
+        callback = lgb.early_stopping(5, first_metric_only=True, verbose=False)
+    wrapped = classifier(n_estimators=200, max_depth=2, learning_rate=0.05, **settings)
+    model = GRBBClassifier(wrapped).fit(X, y, eval_set=[(X_valid, y_valid)], callbacks=[callback])
+    scores = model.evals_result_["validation_0"][watched]
+    assert model.n_iter_ == int(np.argmax(scores)) + 1 > 1
+
+
 def test_dart_is_refused(classifier, library, parts):
     """Its later rounds change the weights of the trees up to the best one."""
     X, y, X_valid, y_valid = parts

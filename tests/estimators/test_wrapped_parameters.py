@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost as xgb
 from lightgbm import LGBMClassifier, LGBMRanker, LGBMRegressor
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 from xgboost.callback import LearningRateScheduler, TrainingCallback
@@ -163,6 +164,21 @@ def test_unbalance_is_mapped(moons):
     mapped = GRBBClassifier(LGBMClassifier(**wrapped, is_unbalance=True)).fit(X, y)
     ours = GRBBClassifier(LGBMClassifier(**wrapped), class_weight={1: ratio}).fit(X, y)
     np.testing.assert_array_equal(mapped.raw_scores_, ours.raw_scores_)
+
+
+def test_base_score_of_each_class_is_that_of_plain_xgboost():
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    y, start = np.arange(90) % 3, [0.2, 0.9, -0.5]
+    few = {"n_estimators": 3, "n_jobs": 1}
+    for several in (start[:2], [*start, 0.0]):
+        with pytest.raises(ValueError, match="must be one number, or 3, one for each class"):
+            GRBBClassifier(XGBClassifier(**few, base_score=several)).fit(X, y)
+    alone = GRBBClassifier(XGBClassifier(**few, base_score=[0.2])).fit(X, np.minimum(y, 1))
+    assert alone.forest_.base == pytest.approx(np.log(0.25))
+    if tuple(map(int, xgb.__version__.split(".")[:2])) >= (3, 1):  # where XGBoost takes them
+        plain = XGBClassifier(**few, base_score=start).fit(X, y)
+        model = GRBBClassifier(XGBClassifier(**few, base_score=start)).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), rtol=1e-5)
 
 
 def test_base_score_is_a_probability_for_classes_and_a_value_for_numbers(moons):

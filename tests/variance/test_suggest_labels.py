@@ -63,6 +63,23 @@ def test_greedy_takes_the_largest_drop_each_time(operator):
         chosen.append(row)
 
 
+@pytest.mark.parametrize("strategy", ["a-optimal", "random"])
+def test_a_label_counts_with_the_weight_of_its_row(strategy):
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.3), 1)
+    y = np.where(np.arange(30) < 8, np.arange(30) % 2, -1)
+    weight, H = rng.uniform(0.05, 4.0, 30), rng.normal(size=30)
+    weight[20:] = 0.0
+    obj = grbb_objective(None, y, graph=W + W.T, propagation="harmonic", sample_weight=weight)
+    found = suggest_labels(obj, H, 5, strategy, lam=1.0)
+    variance = [prediction_variance(obj, H, lam=1.0, kind="fisher").mean]
+    for row in found.rows:
+        y[row] = 1
+        variance.append(prediction_variance(obj.with_labels(y), H, lam=1.0, kind="fisher").mean)
+    assert_allclose(found.expected_drop, -np.diff(variance), atol=1e-12)
+    assert strategy == "random" or (weight[found.rows] > 0).all()
+
+
 def test_one_block_of_columns_gives_the_drops_of_one_after_the_other():
     _, _, _, H, obj = moons()
     slope = (expit(H) * (1 - expit(H)))[:, None]
