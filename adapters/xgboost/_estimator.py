@@ -15,6 +15,7 @@ from grbb_ext.adapters.xgboost._miser import GreedyMiser
 from grbb_ext.costs import unknown_name
 from grbb_ext.estimators import Job, Task, Trained
 from grbb_ext.evaluation import higher_is_better
+from grbb_ext.forest import Forest
 from grbb_ext.table import Table
 
 # Named beside the callable, they put the link into the model: its file alone predicts probabilities.
@@ -110,6 +111,12 @@ class XGBoostAdapter(WrappedBooster):
                 raise ValueError(
                     f"booster={params['booster']!r} is not that of init_model, and XGBoost would drop the trees of "
                     "that model. Wrap the same."
+                )
+            grown, in_vectors = Forest.from_booster(before), params.get("multi_strategy") == "multi_output_tree"
+            if grown.n_trees and job.obj.n_outputs_ > 1 and (grown.trees_per_round == 1) != in_vectors:
+                raise ValueError(
+                    "multi_strategy= is not that of init_model, and a model cannot hold trees for one class beside "
+                    "trees for all. Wrap the same."
                 )
         booster = xgb.train(
             params,

@@ -128,6 +128,20 @@ def test_xgboost_would_drop_the_trees_of_another_booster(moons):
                 GRBBClassifier(wrapped(**settings)).fit(X, y, init_model=before)
 
 
+def test_trees_for_one_class_and_trees_for_all_do_not_mix(moons):
+    X = moons[0]
+    y = np.where(np.arange(len(X)) < 30, np.arange(len(X)) % 3, -1)
+    plain, vectors = (
+        xgb.XGBClassifier(n_estimators=2, n_jobs=1, multi_strategy=strategy)
+        for strategy in ("one_output_per_tree", "multi_output_tree")
+    )
+    for one, other in ((plain, vectors), (vectors, plain)):
+        first = GRBBClassifier(one).fit(X, y)
+        assert GRBBClassifier(one).fit(X, y, init_model=first).n_iter_ == 4
+        with pytest.raises(ValueError, match="multi_strategy= is not that of init_model"):
+            GRBBClassifier(other).fit(X, y, init_model=first)
+
+
 def test_an_early_stop_of_the_first_model_is_over(classifier, moons):
     X, truth, y = moons
     first = GRBBClassifier(classifier(n_estimators=100, early_stopping_rounds=2))
