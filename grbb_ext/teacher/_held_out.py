@@ -175,7 +175,9 @@ class EstimatorExpert:
 def check_estimator(estimator: Any) -> str:
     """Return the name of a user's expert, or say what it lacks."""
     name = type(estimator).__name__
-    if not (hasattr(estimator, "fit") and (hasattr(estimator, "predict_proba") or hasattr(estimator, "predict"))):
+    # Stacking gets its methods of prediction by fitting: until then only its class has them.
+    predicts = any(hasattr(one, how) for one in (estimator, type(estimator)) for how in ("predict_proba", "predict"))
+    if not (hasattr(estimator, "fit") and predicts):
         raise TypeError(
             f"An expert is 'graph', 'forest', 'linear' or an estimator with fit and predict_proba; got {estimator!r}."
         )

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs, make_moons
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -280,6 +280,15 @@ def test_any_classifier_is_an_expert(model):
     assert_allclose(known.predict(read_table(MOONS)), known.model.predict_proba(MOONS)[:, 1])
     if isinstance(model, FrozenEstimator):  # it knows none of these labels, so nothing has to be held out
         assert_allclose(known.held_out, model.predict_proba(MOONS[obj.labeled_])[:, 1])
+
+
+def test_an_expert_may_get_its_methods_by_fitting():
+    stacked = StackingClassifier([("bayes", GaussianNB())], cv=2)
+    assert not hasattr(stacked, "predict_proba")
+    obj = grbb_objective(MOONS, labels_of(TRUTH, 40), teacher=Committee(experts=(stacked,), sharpen=1))
+    alone = obj.teacher_.experts[0].model
+    unlabeled = np.setdiff1d(np.arange(300), obj.labeled_)
+    assert_allclose(obj.targets_[unlabeled], alone.predict_proba(MOONS)[unlabeled, 1], rtol=1e-6)
 
 
 def test_held_out_predictions_of_a_classifier_have_not_seen_the_label():
