@@ -191,19 +191,24 @@ def _predicted(model: Any, table: Table, labels: Labels) -> Floats:
     if labels.classes is None:
         if is_classifier(model) or not hasattr(model, "predict"):
             raise TypeError(f"For regression an expert has to predict values; {type(model).__name__} is a classifier.")
-        values = np.asarray(model.predict(X), dtype=np.float64)
+        values = _answer(model, "predict", X)
         if values.shape not in ((table.n_rows,), (table.n_rows, 1)) or not np.isfinite(values).all():
             raise ValueError(
                 f"The expert {type(model).__name__} has to predict a finite number for each of {table.n_rows} rows; it "
                 f"returned the shape {values.shape}{'' if np.isfinite(values).all() else ' with NaN or inf'}."
             )
         return values.ravel()
+    if hasattr(model, "predict_proba") and not hasattr(model, "classes_"):
+        raise TypeError(
+            "For classes an expert needs classes_, in the order of the columns of predict_proba; "
+            f"{type(model).__name__} has none."
+        )
     if not hasattr(model, "predict_proba"):
         raise TypeError(
             f"For classes an expert needs predict_proba; {type(model).__name__} has none. Wrap it in "
             "sklearn.calibration.CalibratedClassifierCV, or use one that has it."
         )
-    given = np.asarray(model.predict_proba(X), dtype=np.float64)
+    given = _answer(model, "predict_proba", X)
     position = {label: k for k, label in enumerate(labels.classes.tolist())}
     known = np.asarray(model.classes_).tolist()
     if given.shape != (table.n_rows, len(known)) or not (
@@ -222,3 +227,11 @@ def _predicted(model: Any, table: Table, labels: Labels) -> Floats:
     q = np.zeros((table.n_rows, labels.classes.size))
     q[:, [position[label] for label in known]] = given
     return q[:, 1] if labels.targets.ndim == 1 else q
+
+
+def _answer(model: Any, method: str, X: Any) -> Floats:
+    """Ask a model of the user; what it cannot do is reported under its name."""
+    try:
+        return np.asarray(getattr(model, method)(X), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The expert {type(model).__name__} cannot predict: {error}") from error

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
@@ -342,6 +343,25 @@ def test_an_expert_that_cannot_be_fitted_is_named():
     assert "number them" not in str(raised.value)
     with pytest.raises(ValueError, match=r"The expert HistGradientBoostingClassifier cannot be fitted: .*dense"):
         grbb_objective(sp.csr_array(MOONS), y, teacher=[HistGradientBoostingClassifier()])
+
+
+class _Unnamed(BaseEstimator):
+    """A classifier that does not say which column is which class."""
+
+    def fit(self, X, y):
+        self.known = GaussianNB().fit(X, y)
+        return self
+
+    def predict_proba(self, X):
+        return self.known.predict_proba(X)
+
+
+def test_an_expert_that_cannot_predict_is_named():
+    y = labels_of(TRUTH, 20)
+    with pytest.raises(ValueError, match=r"The expert KNeighborsClassifier cannot predict: .*n_neighbors = 50"):
+        grbb_objective(MOONS, y, teacher=["graph", KNeighborsClassifier(50)])
+    with pytest.raises(TypeError, match=r"needs classes_, in the order .*; _Unnamed has none"):
+        grbb_objective(MOONS, y, teacher=["graph", _Unnamed()])
 
 
 def test_experts_of_one_class_are_numbered():
