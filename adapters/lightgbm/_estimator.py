@@ -52,7 +52,11 @@ class LightGBMAdapter(WrappedBooster):
     estimators: ClassVar[dict[str, type]] = {cls.__name__: cls for cls in (lgb.LGBMClassifier, lgb.LGBMRegressor)}
     losses: ClassVar[dict[Task, tuple[str | None, ...]]] = {
         "classification": (None, "binary", "multiclass", "softmax"),
-        "regression": (None, "regression", "regression_l2", "l2", "mean_squared_error", "mse"),
+        # The root changes LightGBM's metric alone: the loss is the same.
+        "regression": (
+            *(None, "regression", "regression_l2", "l2", "mean_squared_error", "mse"),
+            *("l2_root", "root_mean_squared_error", "rmse"),
+        ),
     }
     # LightGBM reads a category that it has not seen as missing.
     unseen = "missing"

@@ -219,6 +219,16 @@ def test_refused_by_name(moons, wrapped, match):
         GRBBClassifier(wrapped).fit(X, y)
 
 
+def test_names_of_the_squared_error(moons):
+    X, truth, _ = moons
+    plain, *others = (
+        GRBBRegressor(LGBMRegressor(n_estimators=3, n_jobs=1, verbosity=-1, objective=name)).fit(X, truth).predict(X)
+        for name in (None, "l2", "mse", "mean_squared_error", "rmse", "l2_root", "root_mean_squared_error")
+    )
+    for predicted in others:
+        np.testing.assert_array_equal(predicted, plain)
+
+
 @pytest.mark.parametrize("wrapped", [LGBMRegressor(objective="l1"), XGBRegressor(objective="reg:absoluteerror")])
 def test_other_losses_of_regressors_are_refused(moons, wrapped):
     X, truth, _ = moons
