@@ -61,6 +61,8 @@ class Committee(Spec):
     class_prior: Any = "auto"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.experts, list | tuple | str):
+            raise TypeError(f"experts must be a list or a tuple, also for one expert; got {self.experts!r}.")
         named = [one for one in self.experts if isinstance(one, str)]
         if not self.experts or not set(named) <= set(_EXPERTS) or len(set(named)) < len(named):
             raise ValueError(f"experts must be some of {_EXPERTS}, each once, or estimators; got {self.experts!r}.")

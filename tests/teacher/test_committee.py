@@ -356,6 +356,11 @@ class _Unnamed(BaseEstimator):
         return self.known.predict_proba(X)
 
 
+def test_one_expert_comes_in_a_list():
+    with pytest.raises(TypeError, match=r"experts must be a list or a tuple, .*got GaussianNB\(\)"):
+        Committee(experts=GaussianNB())
+
+
 def test_an_expert_that_cannot_predict_is_named():
     y = labels_of(TRUTH, 20)
     with pytest.raises(ValueError, match=r"The expert KNeighborsClassifier cannot predict: .*n_neighbors = 50"):
