@@ -40,7 +40,7 @@ def fixed_order(table: Table, targets: Floats) -> Index:
     return np.array(sorted(range(len(keys)), key=lambda i: (keys[i], targets[i].tobytes())), dtype=np.intp)
 
 
-def folds(targets: Floats, n_folds: int | None = None) -> Index:
+def folds(targets: Floats, n_folds: int | None = None, *, values: bool = False) -> Index:
     """Deal labels out to folds, class by class; -1 for a label that is the only one of its class.
 
     The first classes are those of the first labels, so that it does not matter what they are called.
@@ -51,6 +51,8 @@ def folds(targets: Floats, n_folds: int | None = None) -> Index:
         0/1, one-hot, or values.
     n_folds : int or None, default=None
         Most folds; None is 10, and 3 for many classes or labels.
+    values : bool, default=False
+        Whether these are values of a regression, which may happen to be 0 and 1.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def folds(targets: Floats, n_folds: int | None = None) -> Index:
     n = targets.shape[0]
     many = targets.ndim == 2 and targets.shape[1] > MOST_OUTPUTS
     n_folds = min(n, n_folds or (_FEWER_FOLDS if many or n > MOST_LABELS // 10 else _FOLDS))
-    if targets.ndim == 1 and not np.isin(targets, (0.0, 1.0)).all():
+    if values:
         return np.arange(n) % n_folds if n > 1 else np.full(n, -1)
     classes = targets.astype(np.intp) if targets.ndim == 1 else targets.argmax(axis=1)
     fold, dealt = np.full(n, -1), 0
@@ -74,7 +76,9 @@ def folds(targets: Floats, n_folds: int | None = None) -> Index:
     return fold
 
 
-def cross_fitted(targets: Floats, predict: Callable[[Index, Index], Floats], n_folds: int | None = None) -> Floats:
+def cross_fitted(
+    targets: Floats, predict: Callable[[Index, Index], Floats], n_folds: int | None = None, *, values: bool = False
+) -> Floats:
     """Return held-out predictions; NaN for labels in no fold.
 
     Parameters
@@ -83,11 +87,11 @@ def cross_fitted(targets: Floats, predict: Callable[[Index, Index], Floats], n_f
         0/1, one-hot, or values.
     predict : callable
         Given the labels to learn from and those to predict, by position, returns predictions of the latter.
-    n_folds : int or None, default=None
+    n_folds, values
         As in :func:`folds`.
     """
     held_out = np.full(targets.shape, np.nan)
-    fold = folds(targets, n_folds)
+    fold = folds(targets, n_folds, values=values)
     for k in np.unique(fold[fold >= 0]):
         held_out[fold == k] = predict(np.flatnonzero(fold != k), np.flatnonzero(fold == k))
     return held_out
@@ -162,7 +166,8 @@ class EstimatorExpert:
             return _predicted(fitted(order[train]), rows.take(order[test]), labels)
 
         held_out = np.empty(labels.targets.shape)
-        held_out[order] = cross_fitted(labels.targets[order], predict, _FOLDS_OF_ESTIMATORS)
+        values = labels.classes is None
+        held_out[order] = cross_fitted(labels.targets[order], predict, _FOLDS_OF_ESTIMATORS, values=values)
         return cls(name, fitted(order), labels, held_out)
 
     def predict(self, table: Table, *, n_jobs: int | None = 1, verbose: bool = False) -> Floats:

@@ -13,6 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -354,6 +355,15 @@ class _Unnamed(BaseEstimator):
 
     def predict_proba(self, X):
         return self.known.predict_proba(X)
+
+
+def test_a_regression_on_zero_and_one_is_one():
+    y = np.where(np.arange(300) % 10 == 0, np.arange(300) == 0, np.nan)  # a single 1
+    one, two = (
+        grbb_objective(MOONS, unit * y, loss="squared_error", teacher=["graph", Ridge()]).evidence_ for unit in (1, 2)
+    )
+    assert one.n_labels == two.n_labels == 30
+    assert_allclose(one.weight, two.weight)
 
 
 def test_one_expert_comes_in_a_list():
