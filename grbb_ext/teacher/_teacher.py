@@ -52,8 +52,8 @@ class Committee(Spec):
         targets are multiplied by these shares over those of the labels. A dict by class, or shares in the order of
         ``classes_``. ``"unlabeled"`` estimates them by comparing labelled with unlabelled rows
         (:func:`grbb_ext.teacher.matched_shares`). ``"auto"`` does so where all classes have equally many labels, five
-        or more: these were hardly drawn at random. None trusts the labels. A class without a label has next to none of
-        the targets, whatever its share.
+        or more: these were hardly drawn at random. None trusts the labels. A class without a label has little of the
+        targets, whatever its share.
     """
 
     experts: tuple[Any, ...] = _EXPERTS
