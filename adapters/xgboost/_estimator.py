@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,8 +79,11 @@ class XGBoostAdapter(WrappedBooster):
         watched = [_matrix(job.estimator, part, job.names) for part, _ in job.evaluation]
         metrics = read_metrics(wrapped["eval_metric"], job.obj, "eval_metric")
         patience = wrapped["early_stopping_rounds"]
-        callbacks = [*(wrapped["callbacks"] or []), *job.callbacks]
-        stops = [one for one in callbacks if isinstance(one, xgb.callback.EarlyStopping)]
+        # A copy, for it keeps the direction of its metric and its history, and may watch another metric next.
+        stopping = xgb.callback.EarlyStopping
+        given = [*(wrapped["callbacks"] or []), *job.callbacks]
+        callbacks = [deepcopy(one) if isinstance(one, stopping) else one for one in given]
+        stops = [one for one in callbacks if isinstance(one, stopping)]
         asked = stops[0].rounds if patience is None and stops else patience
         # From XGBoost 3.3 on trees are dropped without the name too.
         dart = params.get("booster") == "dart" or bool(params.get("rate_drop") or params.get("one_drop"))
@@ -90,7 +94,7 @@ class XGBoostAdapter(WrappedBooster):
                 stop.maximize = higher_is_better(job.obj, watching[-1])
         if patience is not None:
             maximize = higher_is_better(job.obj, metrics[-1])
-            callbacks.append(xgb.callback.EarlyStopping(rounds=patience, maximize=maximize))
+            callbacks.append(stopping(rounds=patience, maximize=maximize))
 
         def gradients(raw_scores: NDArray[Any], data: xgb.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
             return job.obj(raw_scores)
@@ -105,8 +109,9 @@ class XGBoostAdapter(WrappedBooster):
         if before is not None:
             before.set_attr(best_iteration=None, best_score=None)  # of an early stop that is over
             trial = before.copy()
-            trial.set_param({name: params[name] for name in params if name == "booster"})
-            trial.save_config()  # puts it in force
+            if "booster" in params:
+                trial.set_param({"booster": params["booster"]})
+                trial.save_config()  # puts it in force
             if trial.num_boosted_rounds() < before.num_boosted_rounds():
                 raise ValueError(
                     f"booster={params['booster']!r} is not that of init_model, and XGBoost would drop the trees of "

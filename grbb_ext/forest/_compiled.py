@@ -53,7 +53,8 @@ def _walk(arrays: Any, X: Any, known: bool, missing: bool, nodes: Any, needed: A
                 node, i = np.uint32(place[w]), row[w]
                 x = values[np.uint64(start[w] + column[node])]
                 if x == np.inf:
-                    noted[column[node] * n + i] = 1
+                    if noted.size:
+                        noted[column[node] * n + i] = 1
                     continue
                 goes_left = default_left[node] if x != x else x <= threshold[node]
                 which = category_set[node]

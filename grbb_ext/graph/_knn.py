@@ -281,7 +281,7 @@ def knn_graph(
     [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
     """
     spec = KNNGraph(n_neighbors, weights, metric, method, scale, bandwidth)
-    n_threads(n_jobs)
+    n_threads(n_jobs)  # refuses what is no number of them
     table = read_table(X)
     if n_neighbors >= table.n_rows:
         raise ValueError(f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} rows, X has {table.n_rows}.")

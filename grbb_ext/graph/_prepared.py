@@ -373,7 +373,7 @@ class SharedGraph:
         n_jobs: int | None = None,
         verbose: bool = True,
     ) -> None:
-        n_threads(n_jobs)
+        n_threads(n_jobs)  # refuses what is no number of them
         table = read_table(X, categorical=categorical_features)
         if isinstance(graph, str):
             graph = read_spec(graph, GRAPHS, KNNGraph, "graph", " or an affinity")

@@ -204,7 +204,7 @@ def cost_curve(
         return _curve_of_function(estimator, feature_costs, mus, budgets, scoring, higher_is_better, verbose)
     if not higher_is_better:
         raise ValueError("Scores of scikit-learn are higher for better models: use one such as 'neg_log_loss'.")
-    n_threads(n_jobs)
+    n_threads(n_jobs)  # refuses what is no number of them
     model = copy_model(estimator, "estimator", "feature_costs", "mu", "budget")
     if feature_costs is not None:
         model.set_params(feature_costs=feature_costs)

@@ -87,7 +87,7 @@ def held_out_predict(
     >>> bool((found.classes[found.prediction.argmax(axis=1)] == found.y).mean() > 0.8)
     True
     """
-    n_threads(n_jobs)
+    n_threads(n_jobs)  # refuses what is no number of them
     model = copy_model(estimator, "estimator", "graph")
     if hasattr(estimator, "booster_"):
         model = estimator.without_early_stopping()

@@ -304,7 +304,7 @@ def grbb_objective(
             "weight above 0, or leave sample_weight out."
         )
     recipe.check(labels)
-    n_threads(n_jobs)  # refuses what is none
+    n_threads(n_jobs)  # refuses what is no number of them
     seconds: dict[str, float] = {}
     with timed(seconds, "table"):
         table = None if X is None else read_table(X)

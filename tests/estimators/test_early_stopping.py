@@ -106,6 +106,16 @@ def test_a_callback_follows_the_direction_of_its_metric(classifier, library, par
     assert model.n_iter_ == int(np.argmax(scores)) + 1 > 1
 
 
+def test_a_callback_may_watch_another_metric_next(parts):
+    X, y, X_valid, y_valid = parts
+    callback = xgb.callback.EarlyStopping(rounds=5)
+    for metric, best in (("average_precision", np.argmax), ("loss", np.argmin)):
+        wrapped = xgb.XGBClassifier(n_estimators=200, max_depth=2, learning_rate=0.05, n_jobs=1, eval_metric=metric)
+        model = GRBBClassifier(wrapped).fit(X, y, eval_set=[(X_valid, y_valid)], callbacks=[callback])
+        (scores,) = model.evals_result_["validation_0"].values()
+        assert model.n_iter_ == int(best(scores)) + 1 > 1
+
+
 def test_dart_is_refused(classifier, library, parts):
     """Its later rounds change the weights of the trees up to the best one."""
     X, y, X_valid, y_valid = parts
